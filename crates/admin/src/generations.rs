@@ -40,8 +40,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         detail: "The rules and settings of one namespace, as a new generation: nothing is forgotten. Overrides, switches \
-                 and clients stay as they are, unless asked for; tokens and the mode always do. Overrides go with a rule \
-                 that goes.",
+                 and clients stay as they are, unless asked for; tokens and the mode always do. An override or switch \
+                 whose rule goes stays without effect until the rule returns.",
         query: &[
             parameter("overrides", Takes::Flag, "Bring back overrides and switches of rules as well."),
             parameter("clients", Takes::Flag, "Bring back clients as well."),

@@ -73,7 +73,7 @@ impl ControlPlane {
         let following = ChangeFeedConfig {
             control: opened.control.clone(),
             copy: opened.copy,
-            terms: plane.terms(),
+            context: plane.load_context(),
             poll: config.control.poll_interval,
             clock: plane.parts.clock.clone(),
             adopt: plane.adopt(),
@@ -108,7 +108,7 @@ impl ControlPlane {
     }
 
     /// The file's word on a namespace comes first, also when clients are entered.
-    fn terms(&self) -> LoadContext {
+    fn load_context(&self) -> LoadContext {
         let publisher = self.parts.publisher.clone();
         LoadContext {
             secret: self.parts.secret,
