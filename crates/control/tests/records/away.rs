@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tollgate_control::{Control, DatabaseUrl, Error, Precondition};
 use tollgate_lab::patience::Watch;
-use tollgate_lab::postgres::{Server, Shutdown};
+use tollgate_lab::postgres::{PostgresServer, Shutdown};
 
 use crate::databases::author;
 use crate::drafts::{NAMESPACE, apply, change_set, client, client_draft, per_second, rule};
 
 async fn start() -> (Server, DatabaseUrl, Control) {
-    let server = tokio::task::spawn_blocking(Server::start).await.unwrap();
+    let server = tokio::task::spawn_blocking(PostgresServer::start).await.unwrap();
     let place = DatabaseUrl::Postgres(server.database());
     let control = Control::open(&place).await.unwrap();
     control.migrate().await.unwrap();

@@ -5,7 +5,7 @@ use tollgate_admin::{Access, Database, Quarantined, Status, StoreServer};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Instant, Enforcement, DatabaseUrl};
 use tollgate_core::Span;
-use tollgate_testkit::postgres::Server;
+use tollgate_lab::postgres::PostgresServer;
 
 use crate::rig::{JSON, Rig, Setup};
 
@@ -89,7 +89,7 @@ async fn a_clock_that_stands_still_or_behind_does_not_hold_the_switch() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_switch_turns_while_the_database_is_away() {
-    let mut server = Server::start();
+    let mut server = PostgresServer::start();
     let rig = Rig::at(DatabaseUrl::Postgres(server.database())).await;
     server.stop(); // it keeps its connections and says nothing
     let off = set(&rig, "off").await;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tollgate_admin::{FileKind, FileRule};
 use tollgate_control::DatabaseUrl;
 use tollgate_control::record::Role;
-use tollgate_testkit::postgres;
+use tollgate_lab::postgres;
 
 use crate::rig::{JSON, Rig};
 

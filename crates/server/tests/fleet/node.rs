@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tollgate_config::{Config, StoreSettings};
-use tollgate_testkit::redis::Server;
+use tollgate_lab::redis::RedisServer;
 
 use crate::rig::{Rig, call};
 
 /// A node over this store.
-pub async fn node(redis: &Server, rules: &str) -> Rig {
+pub async fn node(redis: &RedisServer, rules: &str) -> Rig {
     let url = redis.url();
     Rig::open(rules, |config, _| *config = Config { store: store(&url), ..config.clone() }).await
 }

@@ -1,6 +1,6 @@
 //! One truth for all nodes: limits, receipts, slots and names of buckets.
 
-use tollgate_testkit::redis::Server;
+use tollgate_lab::redis::RedisServer;
 
 use crate::node::node;
 use crate::rig::Rig;
@@ -19,7 +19,7 @@ rules:
 
 #[tokio::test]
 async fn p1_a_limit_holds_across_nodes() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let nodes = [node(&redis, RULES).await, node(&redis, RULES).await];
     let mut admitted = 0;
     for number in 0..30 {
@@ -34,7 +34,7 @@ async fn p1_a_limit_holds_across_nodes() {
 
 #[tokio::test]
 async fn a_batch_goes_to_the_store_together_and_comes_back_in_order() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let node = node(&redis, RULES).await;
     let before = node.figure("tollgate_redis_calls_total").await;
     let requests: Vec<String> =
@@ -53,7 +53,7 @@ async fn a_batch_goes_to_the_store_together_and_comes_back_in_order() {
 
 #[tokio::test]
 async fn what_one_node_reserved_another_settles_once() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
     let left = || async { there.check(r#"{"client_key":"user:1","tier":"wide","cost":0}"#).await["remaining"].clone() };
     for (cost, settled, expected) in [
@@ -75,7 +75,7 @@ async fn what_one_node_reserved_another_settles_once() {
 /// What was charged to a node's share is that node's to give back: another one never charged it.
 #[tokio::test]
 async fn what_a_node_reserved_of_its_share_only_that_node_settles() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
     let one = r#"{"client_key":"user:1","tier":"own","cost":5}"#;
     let used = async |rig: &Rig| {
@@ -104,7 +104,7 @@ async fn what_a_node_reserved_of_its_share_only_that_node_settles() {
 /// A slot of a node's share is renewed and released where it is held.
 #[tokio::test]
 async fn a_slot_of_a_share_is_kept_by_its_node() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
     let held = here.post("/v1/slots/acquire", r#"{"client_key":"user:1","tier":"own-slots"}"#).await.json();
     let body = format!(r#"{{"slot":"{}"}}"#, held["slot"].as_str().expect("a slot"));
@@ -117,7 +117,7 @@ async fn a_slot_of_a_share_is_kept_by_its_node() {
 /// A receipt is paid by the store that was charged, and not out of what others have not told it yet.
 #[tokio::test]
 async fn an_asynchronous_receipt_is_honoured_once_by_all_nodes_together() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let nodes = [node(&redis, RULES).await, node(&redis, RULES).await];
     let one = |cost: u32| format!(r#"{{"client_key":"user:1","tier":"behind","cost":{cost}}}"#);
     let reserved = nodes[0].post("/v1/reserve", &one(20)).await.json();
@@ -138,7 +138,7 @@ async fn an_asynchronous_receipt_is_honoured_once_by_all_nodes_together() {
 
 #[tokio::test]
 async fn slots_are_renewed_and_released_at_any_node() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
     let acquire = r#"{"client_key":"user:1","tier":"slots"}"#;
     let held = here.post("/v1/slots/acquire", acquire).await.json();
@@ -155,7 +155,7 @@ async fn slots_are_renewed_and_released_at_any_node() {
 /// The secret comes from the store, so nodes agree on keys, and an operator finds the bucket that `explain` names.
 #[tokio::test]
 async fn explain_names_the_key_in_the_store() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
     let body = r#"{"client_key":"user:1","tier":"exact"}"#;
     here.check(body).await;
@@ -177,7 +177,7 @@ async fn explain_names_the_key_in_the_store() {
 
 #[tokio::test]
 async fn p28_a_node_that_ends_gives_its_leases_back() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let (leaving, staying) = (node(&redis, RULES).await, node(&redis, RULES).await);
     let body = r#"{"client_key":"user:1","tier":"leased"}"#;
     let mut leased = 0;

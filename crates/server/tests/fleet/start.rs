@@ -3,7 +3,7 @@
 use tollgate_config::{Config, StoreSettings};
 use tollgate_server::run::Server as Node;
 use tollgate_store_redis::check::acl_user;
-use tollgate_testkit::redis::Server;
+use tollgate_lab::redis::RedisServer;
 
 use crate::node::store;
 use crate::rig::Rig;
@@ -17,7 +17,7 @@ async fn refusal(store: StoreSettings) -> String {
 
 #[tokio::test]
 async fn f24_a_store_that_evicts_is_refused_where_that_was_asked_for() {
-    let redis = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    let redis = RedisServer::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
     let text = refusal(StoreSettings { require_noeviction: true, ..store(&redis.url()) }).await;
     assert!(text.contains("cannot be used") && text.contains("noeviction"), "{text}");
     Node::open(Config { store: store(&redis.url()), ..Config::for_test() }, None).await.expect("only complains");
@@ -25,15 +25,15 @@ async fn f24_a_store_that_evicts_is_refused_where_that_was_asked_for() {
 
 #[tokio::test]
 async fn a_member_of_a_cluster_is_not_taken_for_a_single_server() {
-    let redis = Server::start_with(&["--cluster-enabled", "yes"]);
+    let redis = RedisServer::start_with(&["--cluster-enabled", "yes"]);
     let text = refusal(store(&redis.url())).await;
     assert!(text.contains("redis-cluster://"), "{text}");
 }
 
 #[tokio::test]
 async fn p30_a_wrong_password_is_told_and_not_shown() {
-    let redis = Server::start();
-    redis.client().compile_successor(&["CONFIG", "SET", "requirepass", "right-one"]);
+    let redis = RedisServer::start();
+    redis.client().succeed(&["CONFIG", "SET", "requirepass", "right-one"]);
     let url = redis.url().replace("://", "://:wrong-one@");
     let text = refusal(store(&url)).await;
     assert!(text.contains("password") && !text.contains("wrong-one"), "{text}");
@@ -41,10 +41,10 @@ async fn p30_a_wrong_password_is_told_and_not_shown() {
 
 #[tokio::test]
 async fn a_user_with_exactly_the_documented_rights_is_enough_and_its_password_may_be_in_a_file() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let command = acl_user("tollgate", "hunter2");
-    redis.client().compile_successor(&command.split(' ').collect::<Vec<_>>());
-    redis.client().compile_successor(&["ACL", "SETUSER", "default", "off"]);
+    redis.client().succeed(&command.split(' ').collect::<Vec<_>>());
+    redis.client().succeed(&["ACL", "SETUSER", "default", "off"]);
     let url = redis.url().replace("://", "://tollgate@");
     let rig = Rig::open(RULES, |config, dir| {
         let file = dir.join("password");

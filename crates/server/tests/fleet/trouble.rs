@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tollgate_config::{Config, StoreSettings};
-use tollgate_testkit::redis::Server;
+use tollgate_lab::redis::RedisServer;
 
 use crate::log::Log;
 use crate::node::{node, store};
@@ -37,7 +37,7 @@ async fn ready(rig: &Rig, degraded: bool) -> Value {
 }
 
 /// Waits until the node has left the mark by which it knows the data again.
-async fn until_watched(redis: &Server) {
+async fn until_watched(redis: &RedisServer) {
     let start = Instant::now();
     while redis.client().call(&["KEYS", "tg:*epoch*"]).array().is_none_or(<[_]>::is_empty) {
         assert!(start.elapsed() < Duration::from_secs(20), "nobody watches the store");
@@ -47,7 +47,7 @@ async fn until_watched(redis: &Server) {
 
 #[tokio::test]
 async fn f01_f02_decides_on_and_returns_to_the_store() {
-    let mut redis = Server::start();
+    let mut redis = RedisServer::start();
     let rig = node(&redis, RULES).await;
     assert_eq!(rig.check(LOCAL).await["mode"], "store");
     ready(&rig, false).await;
@@ -69,7 +69,7 @@ async fn f01_f02_decides_on_and_returns_to_the_store() {
 /// Halted it keeps its connections and says nothing: the worst it can do to a decision.
 #[tokio::test]
 async fn f03_a_decision_takes_no_longer_than_its_deadline() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let url = redis.url();
     let defaults = StoreSettings { place: url.parse().expect("a URL"), ..StoreSettings::default() };
     let rig = Rig::open(RULES, |config, _| config.store = defaults).await;
@@ -89,7 +89,7 @@ async fn f03_a_decision_takes_no_longer_than_its_deadline() {
 /// The store may take two seconds here; `Request-Timeout` is shorter, and what it ended charges nothing later.
 #[tokio::test]
 async fn a_caller_in_a_hurry_is_answered_in_time_and_not_charged_by_the_store() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let rig = node(&redis, RULES).await;
     rig.until_mode(LOCAL, "store").await;
     redis.stop();
@@ -108,7 +108,7 @@ async fn a_caller_in_a_hurry_is_answered_in_time_and_not_charged_by_the_store() 
 
 #[tokio::test]
 async fn what_the_store_must_remember_is_not_given_up_while_it_is_away() {
-    let mut redis = Server::start();
+    let mut redis = RedisServer::start();
     let rig = node(&redis, RULES).await;
     let reserved = rig.post("/v1/reserve", r#"{"client_key":"user:1","tier":"local","cost":50}"#).await.json();
     let held = rig.post("/v1/slots/acquire", r#"{"client_key":"user:1","tier":"slots"}"#).await.json();
@@ -133,7 +133,7 @@ async fn what_the_store_must_remember_is_not_given_up_while_it_is_away() {
 /// same, or they would count apart.
 #[tokio::test]
 async fn nodes_that_start_after_the_data_was_lost_count_with_the_others() {
-    let mut redis = Server::start();
+    let mut redis = RedisServer::start();
     let old = node(&redis, RULES).await;
     old.check(LOCAL).await;
     redis.kill();
@@ -177,7 +177,7 @@ async fn nodes_with_different_secrets_are_told_that_they_count_apart() {
         [(Some("one secret of 16 bytes"), Some("another, just as long")), (Some("a file's only"), None)]
     {
         let first = first.map(|text| format!("{text}, and more"));
-        let redis = Server::start();
+        let redis = RedisServer::start();
         let old = with_secret(&redis.url(), first.as_deref()).await;
         let fingerprint = || redis.client().call(&["GET", "tg:{AAA}fingerprint"]).text().map(<[u8]>::to_vec);
         let start = Instant::now();
@@ -196,7 +196,7 @@ async fn nodes_with_different_secrets_are_told_that_they_count_apart() {
         let said = log.count("with another secret: they and this one use different keys");
         assert_eq!(said, 1, "once, then every minute");
         log.clear();
-        redis.client().compile_successor(&["DEL", "tg:{AAA}fingerprint"]); // as if nobody had refreshed it for a minute
+        redis.client().succeed(&["DEL", "tg:{AAA}fingerprint"]); // as if nobody had refreshed it for a minute
         until_mismatch(&other, 0.0).await;
     }
 }
@@ -204,7 +204,7 @@ async fn nodes_with_different_secrets_are_told_that_they_count_apart() {
 /// It does not know its share, because nobody told it how many share: whoever runs it is told what to do.
 #[tokio::test]
 async fn a_node_that_starts_alone_in_the_dark_says_that_it_keeps_whole_limits() {
-    let mut redis = Server::start();
+    let mut redis = RedisServer::start();
     redis.kill();
     for (nodes, warned) in [(None, 1), (Some(4), 0)] {
         let log = Log::listen();
@@ -223,7 +223,7 @@ async fn a_node_that_starts_alone_in_the_dark_says_that_it_keeps_whole_limits() 
 
 #[tokio::test]
 async fn with_a_secret_of_its_own_a_node_starts_before_its_store() {
-    let mut redis = Server::start();
+    let mut redis = RedisServer::start();
     redis.kill();
     let url = redis.url();
     let rig = Rig::open(RULES, |config, dir| {
@@ -240,7 +240,7 @@ async fn with_a_secret_of_its_own_a_node_starts_before_its_store() {
 /// F61: two nodes of one store decide by different files. Each names the other.
 #[tokio::test]
 async fn f61_nodes_that_decide_by_other_rules_are_named() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let named = async |name: &str, rules: &str| {
         let url = redis.url();
         let change = |config: &mut Config| {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
-use tollgate_testkit::patience::Watch;
+use tollgate_lab::patience::Watch;
 use tonic::Code;
 
 use crate::caller::Caller;

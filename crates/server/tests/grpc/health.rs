@@ -66,7 +66,7 @@ async fn everybody_is_served_on_between_the_word_and_the_drain() {
 
 #[tokio::test]
 async fn a_store_that_goes_away_is_no_reason_even_if_nobody_asked_before() {
-    let redis = tollgate_testkit::redis::Server::start();
+    let redis = tollgate_lab::redis::RedisServer::start();
     let place = redis.url().parse().unwrap();
     let rig = Rig::open(RULES, |config, _| config.store.place = place).await;
     drop(redis);
@@ -76,7 +76,7 @@ async fn a_store_that_goes_away_is_no_reason_even_if_nobody_asked_before() {
 
 #[tokio::test]
 async fn a_store_that_was_never_there_is_no_service() {
-    let nowhere = tollgate_testkit::ports::free();
+    let nowhere = tollgate_lab::ports::free();
     let rig = Rig::open(RULES, |config, dir| {
         std::fs::write(dir.join("secret"), "0123456789abcdef0123456789abcdef").unwrap();
         config.secret_file = Some(dir.join("secret"));

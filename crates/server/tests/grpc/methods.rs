@@ -24,7 +24,7 @@ async fn check_says_what_json_says() {
     assert!(first.allowed);
     assert_eq!((first.limit, first.remaining, first.rule.as_str()), (Some(2), Some(1), "users"));
     assert_eq!(
-        (first.decided_by.as_str(), first.retry_after_ms, first.never, first.delay_ms),
+        (first.mode.as_str(), first.retry_after_ms, first.never, first.delay_ms),
         ("store", None, false, 0)
     );
     assert!(first.reset_at.is_some() && first.generation > 0);

@@ -7,14 +7,14 @@ use tokio::time::timeout;
 use tollgate_config::StoreSettings;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
-use tollgate_testkit::redis::Server;
+use tollgate_lab::redis::RedisServer;
 use tonic::Code;
 
 use crate::raw::{CHECK, Raw, framed};
 use crate::rig::{FULL, PATIENCE, RULES, Rig, about, check};
 use crate::wire::sent;
 
-async fn rig(redis: &Server) -> Rig {
+async fn rig(redis: &RedisServer) -> Rig {
     let place = redis.url().parse().unwrap();
     // Patience for a machine that is busy with other tests.
     let (within, deadline) = (Duration::from_secs(5), Duration::from_secs(10));
@@ -27,11 +27,11 @@ async fn rig(redis: &Server) -> Rig {
 
 #[tokio::test]
 async fn checks_batches_and_streams_are_decided_by_the_store() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let rig = rig(&redis).await;
     let mut client = rig.client().await;
     let first = check(&mut client, about("a")).await;
-    assert_eq!((first.remaining, first.decided_by.as_str()), (Some(FULL - 1), "store"));
+    assert_eq!((first.remaining, first.mode.as_str()), (Some(FULL - 1), "store"));
 
     let batch = BatchCheckRequest { requests: vec![about("a"); 100] };
     let results = client.batch_check(batch).await.unwrap().into_inner().results;
@@ -59,7 +59,7 @@ async fn checks_batches_and_streams_are_decided_by_the_store() {
 
 #[tokio::test]
 async fn a_caller_in_a_hurry_is_answered_without_the_store_and_not_charged_there() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let rig = rig(&redis).await;
     rig.answers_others().await;
     redis.stop();
@@ -76,7 +76,7 @@ async fn a_caller_in_a_hurry_is_answered_without_the_store_and_not_charged_there
 
 #[tokio::test]
 async fn a_rule_that_refuses_while_the_store_is_away_says_why() {
-    let redis = Server::start();
+    let redis = RedisServer::start();
     let place = redis.url().parse().unwrap();
     let rules = "rules: [{ name: shut, on_fail: deny, key_by: client_key, limit: { requests: 10, window: 1h } }]";
     let rig = Rig::open(rules, |config, _| config.store = StoreSettings { place, ..StoreSettings::default() }).await;

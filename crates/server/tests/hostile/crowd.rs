@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use tollgate_net::NetLimits;
-use tollgate_testkit::patience::Watch;
+use tollgate_lab::patience::Watch;
 
 use crate::caller::Caller;
 use crate::house::{GOOD, House};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tollgate_testkit::program;
+use tollgate_lab::program;
 
 use crate::rig::Rig;
 

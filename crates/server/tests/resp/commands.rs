@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_testkit::patience;
+use tollgate_lab::patience;
 
 use crate::rig::{Caller, Rig, command, within};
 

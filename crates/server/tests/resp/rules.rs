@@ -1,7 +1,7 @@
 //! Checks against the rules, and what they cost while a store has to be waited for.
 
 use tollgate_core::Span;
-use tollgate_testkit::redis::{Plan, Server as Redis};
+use tollgate_lab::redis::{RedisOptions, RedisServer as Redis};
 
 use crate::rig::{Rig, command, five};
 
@@ -189,7 +189,7 @@ async fn while_the_store_is_away_limits_hold_here() {
 /// P20 in Redis: what a key owes is bounded by the limit that comes with the call, also when the server's clock is set.
 #[tokio::test]
 async fn a_shared_store_whose_clock_steps_back_blocks_no_key_for_longer_than_its_bucket() {
-    let redis = Plan { own_clock: true, ..Plan::default() }.start();
+    let redis = RedisOptions { own_clock: true, ..RedisOptions::default() }.start();
     let rig = Rig::open(|config, _| {
         config.store.place = redis.url().parse().unwrap();
         config.store.deny_cache_ttl = std::time::Duration::ZERO;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tollgate_net::NetLimits;
-use tollgate_testkit::redis::Server as Redis;
+use tollgate_lab::redis::RedisServer as Redis;
 
 use crate::rig::{Caller, Rig, command, within};
 

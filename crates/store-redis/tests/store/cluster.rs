@@ -41,7 +41,7 @@ async fn identities_spread(cluster: &RedisCluster, store: &RedisStore) {
 }
 
 /// The wide bucket denies after the narrow one has charged: the charge is given back.
-async fn a_refused_request_is_charged_nowhere(cluster: &Cluster, store: &RedisStore) {
+async fn a_refused_request_is_charged_nowhere(cluster: &RedisCluster, store: &RedisStore) {
     let (user, all) = (identity_at(cluster, 0), identity_at(cluster, 1));
     let (narrow, wide) = (charge(user, 7, window(10)), charge(all, 7, window(20)));
     let full = Charge { ask: Ask::Force(20), ..wide };
@@ -89,7 +89,7 @@ async fn never_more_than_the_narrowest_and_the_widest_allow(cluster: &RedisClust
 }
 
 /// MOVED, ASK and TRYAGAIN under load: no caller fails, and the count stays exact.
-async fn a_moving_slot_is_followed(cluster: &Cluster, store: &Arc<RedisStore>) {
+async fn a_moving_slot_is_followed(cluster: &RedisCluster, store: &Arc<RedisStore>) {
     let identity = identity_at(cluster, 0);
     let slot = BucketKey::new(identity, Digest::default()).slot();
     let charges = [charge(identity, 21, window(100_000)), charge(identity, 22, window(100_000))];

@@ -1,5 +1,6 @@
 //! A healthy server: requests, receipts, commands, and how they share calls.
 
+use tollgate_lab::redis::RedisServer;
 use std::sync::Arc;
 
 use tollgate_core::{Receipt, Span};

@@ -1,5 +1,6 @@
 //! Findings of the check.
 
+use tollgate_lab::redis::{RedisCluster, RedisServer, Sentinels};
 use tollgate_store_redis::check::{COMMANDS, FindingLevel, acl_user};
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
 

@@ -1,5 +1,7 @@
 //! Two primaries of a cluster: slots on another server, and migrating slots.
 
+use tollgate_lab::patience;
+use tollgate_lab::redis::{Client, RedisServer};
 use std::sync::Arc;
 use std::time::Duration;
 
