@@ -10,7 +10,7 @@ use tollgate_lab::postgres::{PostgresServer, Shutdown};
 use crate::databases::author;
 use crate::drafts::{NAMESPACE, apply, change_set, client, client_draft, per_second, rule};
 
-async fn start() -> (Server, DatabaseUrl, Control) {
+async fn start() -> (PostgresServer, DatabaseUrl, Control) {
     let server = tokio::task::spawn_blocking(PostgresServer::start).await.unwrap();
     let place = DatabaseUrl::Postgres(server.database());
     let control = Control::open(&place).await.unwrap();
