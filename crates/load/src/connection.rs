@@ -8,8 +8,9 @@ use std::io;
 use mio::{Registry, Token};
 
 use crate::clock;
-use crate::protocol::{Malformed, Verdict};
+use crate::lost::Lost;
 use crate::replies::Replies;
+use crate::reply::Verdict;
 use crate::stream::Stream;
 use crate::target::Address;
 
@@ -42,25 +43,6 @@ enum State {
     },
     #[default]
     New,
-}
-
-/// Why a connection is of no more use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// It never stood.
-    Unopened(String),
-    /// The server ended it.
-    Closed,
-    /// A reply took too long.
-    Late,
-    /// What came was no reply.
-    Malformed(&'static str),
-}
-
-impl From<Malformed> for Lost {
-    fn from(Malformed(why): Malformed) -> Lost {
-        Lost::Malformed(why)
-    }
 }
 
 impl Connection {

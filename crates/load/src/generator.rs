@@ -7,9 +7,10 @@ use std::time::Duration;
 use mio::{Events, Poll, Token};
 
 use crate::clock::{self, MILLISECOND};
-use crate::connection::{Connection, Lost};
+use crate::connection::Connection;
 use crate::error::Error;
 use crate::keys::Keys;
+use crate::lost::Lost;
 use crate::outcome::{Outcome, Second};
 use crate::plan::{Pace, Plan, Wait};
 use crate::protocol;

@@ -12,24 +12,27 @@ pub use message::Message;
 pub use streams::Streams;
 
 use self::hpack::Headers;
-use self::wire::{END_HEADERS, END_STREAM, FRAME_MAX, HEAD, Kind};
+use self::wire::{END_HEADERS, END_STREAM, FRAME_MAX, HEAD, Kind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
 use crate::error::Error;
-use crate::protocol::Framed;
-use crate::replies::Replies;
 use crate::request::Request;
 use crate::template::{Template, Text};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// What says in front of a message that it is not compressed, and how long it is.
-const PREFIX: usize = 5;
 /// Longest path: the server has to remember it.
 const PATH_MAX: usize = 1 << 10;
 /// Where a frame has the number of its stream.
 const STREAM_AT: usize = 5;
-/// The most that the other side may ever be allowed to send.
-const WINDOW_MAX: u32 = (1 << 31) - 1;
-/// What it is allowed to send from the start.
-const WINDOW_INITIAL: u32 = (1 << 16) - 1;
+
+/// A call as it is sent.
+#[derive(Debug)]
+pub struct Framed {
+    /// Sent again and again.
+    pub template: Template,
+    /// Sent first on every connection.
+    pub opening: Vec<u8>,
+    /// How a connection's replies are read.
+    pub streams: Streams,
+}
 
 /// The opening with the first request, and the template of all others.
 pub fn frame(request: &Request, host: &str, copies: usize) -> Result<Framed, Error> {
@@ -61,7 +64,7 @@ pub fn frame(request: &Request, host: &str, copies: usize) -> Result<Framed, Err
         }
     }
     let template = Template::new(&[later.text], copies).with_streams(&numbers);
-    Ok(Framed { template, opening, replies: Replies::ByStream(Streams::new(PREFIX + length)) })
+    Ok(Framed { template, opening, streams: Streams::new(PREFIX + length) })
 }
 
 /// What a client says before it asks: no promises are wanted, and windows never close.

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
 
-use crate::protocol::{Malformed, REPLY_MAX, Reply, Verdict};
+use crate::reply::{Malformed, REPLY_MAX, Reply, Verdict};
 use crate::request::Request;
 use crate::template::Text;
 

@@ -9,9 +9,6 @@ use crate::target::{Protocol, Target};
 use crate::template::Template;
 use crate::{grpc, http, resp};
 
-/// Longest reply that is waited for: whoever sends more is not answering a check.
-pub const REPLY_MAX: usize = 16 << 20;
-
 /// A request as its protocol sends it.
 #[derive(Debug)]
 pub struct Framed {
@@ -22,32 +19,6 @@ pub struct Framed {
     /// How a connection's replies are read.
     pub replies: Replies,
 }
-
-/// One whole reply at the front of what was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Its bytes.
-    pub length: usize,
-    /// What it says.
-    pub verdict: Verdict,
-    /// The server closes the connection after it.
-    pub is_last: bool,
-}
-
-/// What a reply says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The request may pass.
-    Allowed,
-    /// It may not.
-    Denied,
-    /// No decision, but this status; 0 where the protocol has no numbers for it.
-    Failed(u16),
-}
-
-/// Bytes that are no reply, whatever follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed(pub &'static str);
 
 /// Frames a request, of which up to `copies` go out at once.
 pub fn frame(request: &Request, target: &Target, copies: usize) -> Result<Framed, Error> {
@@ -62,6 +33,9 @@ pub fn frame(request: &Request, target: &Target, copies: usize) -> Result<Framed
             let (text, find) = resp::frame(request)?;
             Ok(in_order(Template::new(&[text], copies), Queue::new(find)))
         }
-        Protocol::Grpc => grpc::frame(request, target.host(), copies),
+        Protocol::Grpc => {
+            let grpc::Framed { template, opening, streams } = grpc::frame(request, target.host(), copies)?;
+            Ok(Framed { template, opening, replies: Replies::ByStream(streams) })
+        }
     }
 }

@@ -2,12 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::connection::Lost;
 use crate::grpc::Streams;
-use crate::protocol::{Malformed, REPLY_MAX, Reply, Verdict};
-
-/// Finds the first whole reply; `None` if its end has not come yet.
-pub type Find = fn(&[u8]) -> Result<Option<Reply>, Malformed>;
+use crate::lost::Lost;
+use crate::reply::{Find, REPLY_MAX, Verdict};
 
 /// The requests under way on a connection.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! RESP: a command framed, the end of a reply found.
 
 use crate::error::Error;
-use crate::protocol::{Malformed, REPLY_MAX, Reply, Verdict};
-use crate::replies::Find;
+use crate::reply::{Find, Malformed, REPLY_MAX, Reply, Verdict};
 use crate::request::Request;
 use crate::template::Text;
 

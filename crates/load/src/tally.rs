@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clock::{self, SECOND};
 use crate::outcome::{Errors, Latency, Outcome, Second};
-use crate::protocol::Verdict;
+use crate::reply::Verdict;
 
 /// How much of a bad reply is kept to be shown.
 const SHOWN_MAX: usize = 300;

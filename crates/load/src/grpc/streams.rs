@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use super::hpack;
-use super::wire::{self, ACK, END_STREAM, Frame, Kind};
-use crate::connection::Lost;
-use crate::protocol::{Malformed, Verdict};
+use super::wire::{self, ACK, END_STREAM, Frame, Kind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
+use crate::lost::Lost;
+use crate::reply::{Malformed, Verdict};
 
 /// The stream of the request that teaches the headers.
 pub const FIRST: u32 = 1;
@@ -103,7 +103,7 @@ impl Streams {
             open: 0,
             is_learning: false,
             allowed: usize::MAX,
-            window: i64::from(super::WINDOW_INITIAL),
+            window: i64::from(WINDOW_INITIAL),
             message,
             received: 0,
             is_last: false,
@@ -220,8 +220,8 @@ impl Streams {
             }
             Kind::PING if !frame.is(ACK) => wire::put(answer, Kind::PING, ACK, 0, frame.payload),
             Kind::WINDOW_UPDATE if frame.stream == 0 => {
-                self.window += i64::from(frame.number(0)? & super::WINDOW_MAX);
-                if self.window > i64::from(super::WINDOW_MAX) {
+                self.window += i64::from(frame.number(0)? & WINDOW_MAX);
+                if self.window > i64::from(WINDOW_MAX) {
                     return Err(Lost::Malformed("a window wider than there is"));
                 }
             }
@@ -294,7 +294,7 @@ impl Streams {
 fn verdict(kept: &[u8]) -> Option<Verdict> {
     const NUMBER: u8 = 1 << 3;
     const MESSAGE: u8 = 1 << 3 | 2;
-    let ([0, ..], message) = kept.split_first_chunk::<{ super::PREFIX }>()? else { return None };
+    let ([0, ..], message) = kept.split_first_chunk::<PREFIX>()? else { return None };
     Some(match message {
         [NUMBER, 1, ..] | [MESSAGE, 0, ..] => Verdict::Allowed,
         [MESSAGE, _, NUMBER, 1, ..] => Verdict::Denied,

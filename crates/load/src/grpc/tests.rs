@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::wire::{ACK, Frame, MAX_STREAMS, put};
 use super::*;
-use crate::connection::Lost;
 use crate::keys::Keys;
+use crate::lost::Lost;
 use crate::plan::Popularity;
-use crate::protocol::Verdict;
+use crate::reply::Verdict;
 
 const PATH: &str = "/a.B/C";
 const ALLOWED: &[u8] = &[0, 0, 0, 0, 2, 8, 1];

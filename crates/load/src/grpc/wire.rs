@@ -1,11 +1,18 @@
 //! HTTP/2 frames: nine bytes of head, and what they say.
 
-use crate::protocol::Malformed;
+use crate::reply::Malformed;
 
 /// Bytes of a frame's head.
 pub const HEAD: usize = 9;
 /// The longest frame that nobody has to ask for.
 pub const FRAME_MAX: usize = 1 << 14;
+
+/// What says in front of a message that it is not compressed, and how long it is.
+pub const PREFIX: usize = 5;
+/// The most that the other side may ever be allowed to send.
+pub const WINDOW_MAX: u32 = (1 << 31) - 1;
+/// What it is allowed to send from the start.
+pub const WINDOW_INITIAL: u32 = (1 << 16) - 1;
 
 /// The last of its stream.
 pub const END_STREAM: u8 = 0x1;
