@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use tollgate_core::Clock as _;
-use tollgate_load::{Pace, Wait};
+use tollgate_load::{LoadPace, WaitMode};
 use tollgate_store::MonotonicClock;
 use tollgate_store_redis::resp::{self, Value};
 
@@ -43,8 +43,8 @@ pub struct Load {
     pub connections: usize,
     /// Commands under way on each of them.
     pub pipeline: usize,
-    pub pace: Pace,
-    pub wait: Wait,
+    pub pace: LoadPace,
+    pub wait: WaitMode,
 }
 
 impl Floor {
@@ -116,9 +116,9 @@ struct Sender<'a> {
 impl Sender<'_> {
     fn run(&mut self, mut poll: Poll, end: u64) -> anyhow::Result<()> {
         let mut events = Events::with_capacity(1024);
-        let is_closed = matches!(self.load.pace, Pace::Closed);
+        let is_closed = matches!(self.load.pace, LoadPace::Closed);
         // An open loop has to look at the clock; a closed one may sleep.
-        let pause = if self.load.wait == Wait::Spin || !is_closed { Duration::ZERO } else { PATIENCE };
+        let pause = if self.load.wait == WaitMode::Spin || !is_closed { Duration::ZERO } else { PATIENCE };
         loop {
             let now = now(&self.clock);
             if now < end {

@@ -8,15 +8,15 @@ use std::io;
 use mio::{Registry, Token};
 
 use crate::clock;
-use crate::lost::Lost;
+use crate::lost::ConnectionLost;
 use crate::replies::Replies;
-use crate::reply::Verdict;
-use crate::stream::Stream;
-use crate::target::Address;
+use crate::reply::ReplyVerdict;
+use crate::socket::ClientSocket;
+use crate::target::TargetAddress;
 
 /// One connection and its requests under way.
 #[derive(Debug)]
-pub struct Connection {
+pub struct LoadConnection {
     state: State,
     /// The beginning of a reply.
     partial: Vec<u8>,
@@ -36,19 +36,19 @@ enum State {
     /// Begun at this moment.
     Opening {
         since: u64,
-        stream: Stream,
+        stream: ClientSocket,
     },
     Open {
-        stream: Stream,
+        stream: ClientSocket,
     },
     #[default]
     New,
 }
 
-impl Connection {
+impl LoadConnection {
     /// Not open yet; its replies are read like these.
-    pub fn new(replies: &Replies) -> Connection {
-        Connection {
+    pub fn new(replies: &Replies) -> LoadConnection {
+        LoadConnection {
             state: State::New,
             partial: Vec::new(),
             unsent: Vec::new(),
@@ -67,17 +67,24 @@ impl Connection {
     }
 
     /// Begins to connect.
-    pub fn open(&mut self, address: &Address, registry: &Registry, token: Token, now: u64) -> Result<(), Lost> {
-        let stream = Stream::open(address, registry, token).map_err(|error| Lost::Unopened(error.to_string()))?;
+    pub fn open(
+        &mut self,
+        address: &TargetAddress,
+        registry: &Registry,
+        token: Token,
+        now: u64,
+    ) -> Result<(), ConnectionLost> {
+        let stream = ClientSocket::open(address, registry, token)
+            .map_err(|error| ConnectionLost::Unopened(error.to_string()))?;
         self.state = State::Opening { since: now, stream };
         Ok(())
     }
 
     /// True if the connection stands: it did before, or does now, and `opening` is to be sent on it.
     #[inline]
-    pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, Lost> {
+    pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, ConnectionLost> {
         if let State::Opening { stream, .. } = &self.state {
-            if !stream.is_connected().map_err(|error| Lost::Unopened(error.to_string()))? {
+            if !stream.is_connected().map_err(|error| ConnectionLost::Unopened(error.to_string()))? {
                 return Ok(false);
             }
             self.state = match std::mem::take(&mut self.state) {
@@ -91,10 +98,14 @@ impl Connection {
     }
 
     /// Whether it is of no more use because nothing has come of it since `limit`.
-    pub fn overdue(&self, limit: u64) -> Option<Lost> {
+    pub fn overdue(&self, limit: u64) -> Option<ConnectionLost> {
         match &self.state {
-            State::Opening { since, .. } if *since < limit => Some(Lost::Unopened("it took too long".to_owned())),
-            State::Open { .. } if self.replies.oldest().is_some_and(|start| start < limit) => Some(Lost::Late),
+            State::Opening { since, .. } if *since < limit => {
+                Some(ConnectionLost::Unopened("it took too long".to_owned()))
+            }
+            State::Open { .. } if self.replies.oldest().is_some_and(|start| start < limit) => {
+                Some(ConnectionLost::Late)
+            }
             _ => None,
         }
     }
@@ -131,8 +142,8 @@ impl Connection {
 
     /// Sends requests, begun at these moments.
     #[inline]
-    pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), Lost> {
-        let State::Open { stream } = &mut self.state else { return Err(Lost::Closed) };
+    pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), ConnectionLost> {
+        let State::Open { stream } = &mut self.state else { return Err(ConnectionLost::Closed) };
         self.replies.begin(starts);
         let written = write(stream, bytes)?;
         self.unsent.extend_from_slice(bytes.get(written..).unwrap_or_default());
@@ -140,7 +151,7 @@ impl Connection {
     }
 
     /// Sends what did not fit before.
-    pub fn flush(&mut self) -> Result<(), Lost> {
+    pub fn flush(&mut self) -> Result<(), ConnectionLost> {
         if self.unsent.is_empty() {
             return Ok(());
         }
@@ -155,16 +166,16 @@ impl Connection {
         &mut self,
         buffer: &mut [u8],
         is_closing: bool,
-        mut on_reply: impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<(), Lost> {
+        mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<(), ConnectionLost> {
         loop {
             let State::Open { stream } = &mut self.state else { return Ok(()) };
             let read = match stream.read(buffer) {
-                Ok(0) => return Err(Lost::Closed),
+                Ok(0) => return Err(ConnectionLost::Closed),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return Err(Lost::Closed),
+                Err(_) => return Err(ConnectionLost::Closed),
             };
             let now = clock::now();
             self.take_in(buffer.get(..read).unwrap_or_default(), |start, verdict, bytes| {
@@ -179,7 +190,7 @@ impl Connection {
     }
 
     #[inline]
-    fn take_in(&mut self, fresh: &[u8], on_reply: impl FnMut(u64, Verdict, &[u8])) -> Result<(), Lost> {
+    fn take_in(&mut self, fresh: &[u8], on_reply: impl FnMut(u64, ReplyVerdict, &[u8])) -> Result<(), ConnectionLost> {
         if self.partial.is_empty() {
             let used = self.replies.take(fresh, &mut self.unsent, on_reply)?;
             self.partial.extend_from_slice(fresh.get(used..).unwrap_or_default());
@@ -193,15 +204,15 @@ impl Connection {
 }
 
 #[inline]
-fn write(stream: &mut Stream, bytes: &[u8]) -> Result<usize, Lost> {
+fn write(stream: &mut ClientSocket, bytes: &[u8]) -> Result<usize, ConnectionLost> {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
         match stream.write(rest) {
-            Ok(0) => return Err(Lost::Closed),
+            Ok(0) => return Err(ConnectionLost::Closed),
             Ok(count) => written += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(Lost::Closed),
+            Err(_) => return Err(ConnectionLost::Closed),
         }
     }
     Ok(written)

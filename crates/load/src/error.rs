@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What is wrong with the order, or with the place it was sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct LoadError {
     kind: ErrorKind,
     text: String,
 }
@@ -13,24 +13,24 @@ pub struct Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The target, the request or the plan cannot be used as written.
-    Order,
+    Invalid,
     /// Nobody answers there.
     Connect,
     /// This machine lacks something: file descriptors, an event queue.
-    Machine,
+    System,
 }
 
-impl Error {
-    pub(crate) fn order(text: impl Into<String>) -> Error {
-        Error { kind: ErrorKind::Order, text: text.into() }
+impl LoadError {
+    pub(crate) fn invalid(text: impl Into<String>) -> LoadError {
+        LoadError { kind: ErrorKind::Invalid, text: text.into() }
     }
 
-    pub(crate) fn connect(text: impl Into<String>) -> Error {
-        Error { kind: ErrorKind::Connect, text: text.into() }
+    pub(crate) fn connect(text: impl Into<String>) -> LoadError {
+        LoadError { kind: ErrorKind::Connect, text: text.into() }
     }
 
-    pub(crate) fn machine(error: std::io::Error) -> Error {
-        Error { kind: ErrorKind::Machine, text: error.to_string() }
+    pub(crate) fn system(error: std::io::Error) -> LoadError {
+        LoadError { kind: ErrorKind::System, text: error.to_string() }
     }
 
     /// Whose fault it is.
@@ -39,10 +39,10 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for LoadError {}

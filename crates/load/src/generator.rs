@@ -7,17 +7,17 @@ use std::time::Duration;
 use mio::{Events, Poll, Token};
 
 use crate::clock::{self, MILLISECOND};
-use crate::connection::Connection;
-use crate::error::Error;
-use crate::keys::Keys;
-use crate::lost::Lost;
-use crate::outcome::{Outcome, Second};
-use crate::plan::{Pace, Plan, Wait};
+use crate::connection::LoadConnection;
+use crate::error::LoadError;
+use crate::keys::KeySampler;
+use crate::lost::ConnectionLost;
+use crate::plan::{LoadPace, LoadPlan, WaitMode};
 use crate::protocol;
-use crate::request::Request;
+use crate::report::{LoadReport, Second};
+use crate::request::LoadRequest;
 use crate::schedule::Schedule;
-use crate::stream;
-use crate::tally::{Closed, Tally};
+use crate::socket;
+use crate::tally::{MeasuredPeriod, Tally};
 use crate::target::Target;
 use crate::template::Template;
 
@@ -36,28 +36,28 @@ const RETRY: u64 = 100 * MILLISECOND;
 /// the run never began; what goes wrong later is in the outcome.
 pub fn run(
     target: &Target,
-    request: &Request,
-    plan: &Plan,
+    request: &LoadRequest,
+    plan: &LoadPlan,
     on_second: &mut dyn FnMut(&Second),
-) -> Result<Outcome, Error> {
+) -> Result<LoadReport, LoadError> {
     plan.check()?;
     let framed = protocol::frame(request, target, plan.pipeline)?;
-    stream::probe(target.address(), plan.timeout)?;
-    let poll = Poll::new().map_err(Error::machine)?;
+    socket::probe(target.address(), plan.timeout)?;
+    let poll = Poll::new().map_err(LoadError::system)?;
     let now = clock::now();
     let schedule = match plan.pace {
-        Pace::Closed => None,
-        Pace::Open { per_second } => Some(Schedule::new(now, per_second)),
+        LoadPace::Closed => None,
+        LoadPace::Open { per_second } => Some(Schedule::new(now, per_second)),
     };
     let generator = Generator {
         target,
         plan,
         poll,
-        connections: std::iter::repeat_n(&framed.replies, plan.connections).map(Connection::new).collect(),
+        connections: std::iter::repeat_n(&framed.replies, plan.connections).map(LoadConnection::new).collect(),
         with_room: VecDeque::new(),
         template: framed.template,
         opening: framed.opening,
-        keys: Keys::new(plan.keys, plan.popularity, plan.seed),
+        keys: KeySampler::new(plan.keys, plan.popularity, plan.seed),
         schedule,
         tally: Tally::new(now),
         buffer: vec![0; BUFFER],
@@ -70,15 +70,15 @@ pub fn run(
 
 struct Generator<'a> {
     target: &'a Target,
-    plan: &'a Plan,
+    plan: &'a LoadPlan,
     poll: Poll,
-    connections: Vec<Connection>,
+    connections: Vec<LoadConnection>,
     /// Open loop: who can take the next request. May name some that cannot any more.
     with_room: VecDeque<usize>,
     template: Template,
     /// What every connection says first.
     opening: Vec<u8>,
-    keys: Keys,
+    keys: KeySampler,
     schedule: Option<Schedule>,
     tally: Tally,
     buffer: Vec<u8>,
@@ -90,7 +90,7 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    fn run(mut self, start: u64, on_second: &mut dyn FnMut(&Second)) -> Result<Outcome, Error> {
+    fn run(mut self, start: u64, on_second: &mut dyn FnMut(&Second)) -> Result<LoadReport, LoadError> {
         let mut events = Events::with_capacity(1024);
         let measured_from = start + nanos(self.plan.warm_up);
         self.go_on(&mut events, measured_from, &mut |_| {})?;
@@ -103,7 +103,7 @@ impl Generator<'_> {
     }
 
     /// Serves until `end`, or until nothing is under way any more when nothing is sent.
-    fn go_on(&mut self, events: &mut Events, end: u64, on_second: &mut dyn FnMut(&Second)) -> Result<(), Error> {
+    fn go_on(&mut self, events: &mut Events, end: u64, on_second: &mut dyn FnMut(&Second)) -> Result<(), LoadError> {
         loop {
             let now = clock::now();
             if now >= end || (!self.is_sending && self.is_done()) {
@@ -117,7 +117,7 @@ impl Generator<'_> {
             }
             self.send_due(now);
             match self.poll.poll(events, Some(self.pause(now, end))) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(Error::machine(error)),
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(LoadError::system(error)),
                 _ => {}
             }
             for event in events.iter() {
@@ -127,7 +127,7 @@ impl Generator<'_> {
     }
 
     /// The measured time is over: nothing new falls due, and only what was due before may still go out.
-    fn stop(&mut self, on_second: &mut dyn FnMut(&Second)) -> Closed {
+    fn stop(&mut self, on_second: &mut dyn FnMut(&Second)) -> MeasuredPeriod {
         let now = clock::now();
         self.is_sending = false;
         self.due_until = now;
@@ -142,7 +142,7 @@ impl Generator<'_> {
 
     /// How long to wait for an event at most.
     fn pause(&self, now: u64, end: u64) -> Duration {
-        if self.plan.wait == Wait::Spin {
+        if self.plan.wait == WaitMode::Spin {
             return Duration::ZERO;
         }
         let mut wake = self.next_round.min(end);
@@ -181,7 +181,7 @@ impl Generator<'_> {
     }
 
     #[inline]
-    fn try_serve(&mut self, index: usize, is_closing: bool) -> Result<(), Lost> {
+    fn try_serve(&mut self, index: usize, is_closing: bool) -> Result<(), ConnectionLost> {
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
         if !connection.is_open(&self.opening)? {
             return Ok(());
@@ -205,7 +205,7 @@ impl Generator<'_> {
 
     /// Closed loop: as many requests as the connection has room for, begun now.
     #[inline]
-    fn send(&mut self, index: usize, requests: usize) -> Result<(), Lost> {
+    fn send(&mut self, index: usize, requests: usize) -> Result<(), ConnectionLost> {
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
         self.tally.sent += requests as u64;
         let bytes = self.template.next(requests, &mut self.keys, connection.next_stream());
@@ -216,7 +216,7 @@ impl Generator<'_> {
     #[inline]
     fn send_due(&mut self, now: u64) {
         let Some(schedule) = self.schedule.as_mut() else { return };
-        let limit = now.saturating_sub(nanos(self.plan.patience)).min(self.due_until);
+        let limit = now.saturating_sub(nanos(self.plan.max_lateness)).min(self.due_until);
         self.tally.unsent += schedule.give_up_before(limit);
         let mut due = schedule.due(now.min(self.due_until)) as usize;
         while due > 0 {
@@ -254,25 +254,27 @@ impl Generator<'_> {
     }
 
     /// Counts what is lost with a connection, and has it opened again: at once if the server merely ended it.
-    fn lose(&mut self, index: usize, lost: Lost, now: u64) {
+    fn lose(&mut self, index: usize, lost: ConnectionLost, now: u64) {
         let Some(connection) = self.connections.get_mut(index) else { return };
-        let requests = connection.shut(if lost == Lost::Closed { now } else { now + RETRY });
+        let requests = connection.shut(if lost == ConnectionLost::Closed { now } else { now + RETRY });
         let errors = &mut self.tally.errors;
         match &lost {
-            Lost::Unopened(_) => errors.connect += 1,
-            Lost::Closed => errors.closed += requests,
-            Lost::Late => errors.timeout += requests,
-            Lost::Malformed(_) => errors.malformed += requests.max(1),
+            ConnectionLost::Unopened(_) => errors.connect += 1,
+            ConnectionLost::Closed => errors.closed += requests,
+            ConnectionLost::Late => errors.timeout += requests,
+            ConnectionLost::Malformed(_) => errors.malformed += requests.max(1),
         }
-        if !matches!(lost, Lost::Unopened(_)) {
+        if !matches!(lost, ConnectionLost::Unopened(_)) {
             self.tally.reconnects += 1;
         }
         match lost {
-            Lost::Unopened(why) => self.tally.note(|| format!("a connection could not be opened: {why}")),
-            Lost::Closed if requests == 0 => {}
-            Lost::Closed => self.tally.note(|| "the server closed a connection with requests under way".to_owned()),
-            Lost::Late => self.tally.note(|| "a reply did not come in time".to_owned()),
-            Lost::Malformed(why) => self.tally.note(|| format!("not {}: {why}", self.target.protocol())),
+            ConnectionLost::Unopened(why) => self.tally.note(|| format!("a connection could not be opened: {why}")),
+            ConnectionLost::Closed if requests == 0 => {}
+            ConnectionLost::Closed => {
+                self.tally.note(|| "the server closed a connection with requests under way".to_owned())
+            }
+            ConnectionLost::Late => self.tally.note(|| "a reply did not come in time".to_owned()),
+            ConnectionLost::Malformed(why) => self.tally.note(|| format!("not {}: {why}", self.target.protocol())),
         }
     }
 }

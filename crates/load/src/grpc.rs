@@ -8,14 +8,14 @@ mod message;
 mod streams;
 mod wire;
 
-pub use message::Message;
+pub use message::ProtobufMessage;
 pub use streams::Streams;
 
 use self::hpack::Headers;
-use self::wire::{END_HEADERS, END_STREAM, FRAME_MAX, HEAD, Kind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
-use crate::error::Error;
-use crate::request::Request;
-use crate::template::{Template, Text};
+use self::wire::{END_HEADERS, END_STREAM, FRAME_MAX, FrameKind, HEAD, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
+use crate::error::LoadError;
+use crate::request::LoadRequest;
+use crate::template::{Template, TemplateText};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Longest path: the server has to remember it.
@@ -25,7 +25,7 @@ const STREAM_AT: usize = 5;
 
 /// A call as it is sent.
 #[derive(Debug)]
-pub struct Framed {
+pub struct FramedCalls {
     /// Sent again and again.
     pub template: Template,
     /// Sent first on every connection.
@@ -35,13 +35,13 @@ pub struct Framed {
 }
 
 /// The opening with the first request, and the template of all others.
-pub fn frame(request: &Request, host: &str, copies: usize) -> Result<Framed, Error> {
+pub fn frame(request: &LoadRequest, host: &str, copies: usize) -> Result<FramedCalls, LoadError> {
     let path = request.path.as_str();
     let is_method = path.matches('/').count() == 2 && !path.ends_with('/') && !path.contains("//");
     if request.method != "POST" || !is_method || path.len() > PATH_MAX || path.contains('{') {
-        return Err(Error::order(format!("{path:?} names no method: write it like /package.Service/Method")));
+        return Err(LoadError::invalid(format!("{path:?} names no method: write it like /package.Service/Method")));
     }
-    let length = Text::len_of(&request.body);
+    let length = TemplateText::len_of(&request.body);
     let mut message = vec![0]; // not compressed
     message.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
     message.extend_from_slice(&request.body);
@@ -51,7 +51,7 @@ pub fn frame(request: &Request, host: &str, copies: usize) -> Result<Framed, Err
     }
     let [first, later] = [headers.first(), headers.later()].map(|block| call(&block, &message));
     let Some((first, later)) = first.zip(later) else {
-        return Err(Error::order(format!("headers or message are too long: {FRAME_MAX} bytes go into a frame")));
+        return Err(LoadError::invalid(format!("headers or message are too long: {FRAME_MAX} bytes go into a frame")));
     };
     let mut opening = opening();
     let on_first = |at: usize| opening.len() + at + STREAM_AT;
@@ -64,7 +64,7 @@ pub fn frame(request: &Request, host: &str, copies: usize) -> Result<Framed, Err
         }
     }
     let template = Template::new(&[later.text], copies).with_streams(&numbers);
-    Ok(Framed { template, opening, streams: Streams::new(PREFIX + length) })
+    Ok(FramedCalls { template, opening, streams: Streams::new(PREFIX + length) })
 }
 
 /// What a client says before it asks: no promises are wanted, and windows never close.
@@ -72,29 +72,29 @@ fn opening() -> Vec<u8> {
     let setting = |name: u16, value: u32| [name.to_be_bytes().as_slice(), &value.to_be_bytes()].concat();
     let settings = [setting(wire::ENABLE_PUSH, 0), setting(wire::INITIAL_WINDOW, WINDOW_MAX)].concat();
     let mut bytes = PREFACE.to_vec();
-    wire::put(&mut bytes, Kind::SETTINGS, 0, 0, &settings);
-    wire::put(&mut bytes, Kind::WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - WINDOW_INITIAL).to_be_bytes());
+    wire::put(&mut bytes, FrameKind::SETTINGS, 0, 0, &settings);
+    wire::put(&mut bytes, FrameKind::WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - WINDOW_INITIAL).to_be_bytes());
     bytes
 }
 
 /// Headers and message of one call.
-struct Call {
-    text: Text,
+struct CallFrames {
+    text: TemplateText,
     /// Where its two frames begin.
     heads: [usize; 2],
 }
 
 /// `None` if one of them does not fit into a frame.
-fn call(block: &[u8], message: &[u8]) -> Option<Call> {
-    let (headers, data) = (Text::len_of(block), Text::len_of(message));
+fn call(block: &[u8], message: &[u8]) -> Option<CallFrames> {
+    let (headers, data) = (TemplateText::len_of(block), TemplateText::len_of(message));
     if headers.max(data) > FRAME_MAX {
         return None;
     }
-    let mut source = wire::head(headers, Kind::HEADERS, END_HEADERS, 0).to_vec();
+    let mut source = wire::head(headers, FrameKind::HEADERS, END_HEADERS, 0).to_vec();
     source.extend_from_slice(block);
-    source.extend_from_slice(&wire::head(data, Kind::DATA, END_STREAM, 0));
+    source.extend_from_slice(&wire::head(data, FrameKind::DATA, END_STREAM, 0));
     source.extend_from_slice(message);
-    Some(Call { text: Text::new(source), heads: [0, HEAD + headers] })
+    Some(CallFrames { text: TemplateText::new(source), heads: [0, HEAD + headers] })
 }
 
 #[cfg(test)]

@@ -4,20 +4,20 @@ use crate::plan::Popularity;
 
 /// Draws key numbers from 0 on, the same ones for the same seed.
 #[derive(Clone, Debug)]
-pub struct Keys {
+pub struct KeySampler {
     state: u64,
     number: u64,
     zipf: Option<Zipf>,
 }
 
-impl Keys {
+impl KeySampler {
     /// Draws from `number` keys.
-    pub fn new(number: u64, popularity: Popularity, seed: u64) -> Keys {
+    pub fn new(number: u64, popularity: Popularity, seed: u64) -> KeySampler {
         let zipf = match popularity {
             Popularity::Uniform => None,
             Popularity::Zipf(exponent) => Some(Zipf::new(number, exponent)),
         };
-        Keys { state: seed, number: number.max(1), zipf }
+        KeySampler { state: seed, number: number.max(1), zipf }
     }
 
     /// The next key.
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn counts(number: u64, popularity: Popularity, draws: usize) -> Vec<usize> {
-        let mut keys = Keys::new(number, popularity, 7);
+        let mut keys = KeySampler::new(number, popularity, 7);
         let mut counts = vec![0; number as usize];
         (0..draws).for_each(|_| counts[keys.draw() as usize] += 1);
         counts
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_same_seed_draws_the_same_keys() {
         let draw = |seed| {
-            let mut keys = Keys::new(1_000_000, Popularity::Uniform, seed);
+            let mut keys = KeySampler::new(1_000_000, Popularity::Uniform, seed);
             std::array::from_fn::<u64, 8, _>(|_| keys.draw())
         };
         assert_eq!(draw(3), draw(3));

@@ -9,13 +9,13 @@
 //!   was due, so a server that stalls is charged for everything it kept waiting (no coordinated omission).
 //!
 //! ```no_run
-//! use tollgate_load::{Plan, Request, Target, run};
+//! use tollgate_load::{LoadPlan, LoadRequest, Target, run};
 //!
 //! let target = Target::parse("http://127.0.0.1:8080/v1/check")?;
-//! let request = Request::post(target.path()).body(r#"{"client_key":"{key}","endpoint":"/api/orders"}"#);
-//! let outcome = run(&target, &request, &Plan::default(), &mut |second| drop(second.clone()))?;
+//! let request = LoadRequest::post(target.path()).body(r#"{"client_key":"{key}","endpoint":"/api/orders"}"#);
+//! let outcome = run(&target, &request, &LoadPlan::default(), &mut |second| drop(second.clone()))?;
 //! assert_eq!(outcome.errors.total(), 0);
-//! # Ok::<(), tollgate_load::Error>(())
+//! # Ok::<(), tollgate_load::LoadError>(())
 //! ```
 
 mod clock;
@@ -26,23 +26,23 @@ mod grpc;
 mod http;
 mod keys;
 mod lost;
-mod outcome;
 mod plan;
 mod protocol;
 mod replies;
 mod reply;
+mod report;
 mod request;
 mod resp;
 mod schedule;
-mod stream;
+mod socket;
 mod tally;
 mod target;
 mod template;
 
-pub use error::{Error, ErrorKind};
+pub use error::{ErrorKind, LoadError};
 pub use generator::run;
-pub use grpc::Message;
-pub use outcome::{Errors, Latency, Outcome, Second};
-pub use plan::{Pace, Plan, Popularity, Wait};
-pub use request::Request;
-pub use target::{Address, Protocol, Target};
+pub use grpc::ProtobufMessage;
+pub use plan::{LoadPace, LoadPlan, Popularity, WaitMode};
+pub use report::{Errors, LatencyHistogram, LoadReport, Second};
+pub use request::LoadRequest;
+pub use target::{Target, TargetAddress, TargetProtocol};

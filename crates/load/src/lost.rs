@@ -1,10 +1,10 @@
 //! Why a connection cannot be used any more.
 
-use crate::reply::Malformed;
+use crate::reply::MalformedReply;
 
 /// Why a connection is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum ConnectionLost {
     /// It never stood.
     Unopened(String),
     /// The server ended it.
@@ -15,8 +15,8 @@ pub enum Lost {
     Malformed(&'static str),
 }
 
-impl From<Malformed> for Lost {
-    fn from(Malformed(why): Malformed) -> Lost {
-        Lost::Malformed(why)
+impl From<MalformedReply> for ConnectionLost {
+    fn from(MalformedReply(why): MalformedReply) -> ConnectionLost {
+        ConnectionLost::Malformed(why)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::LoadError;
 
 /// Most connections of one run: each is a file descriptor, and one thread serves them all.
 pub const CONNECTIONS_MAX: usize = 50_000;
@@ -13,7 +13,7 @@ pub const KEYS_MAX: u64 = 1_000_000_000_000;
 
 /// The order for one run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct LoadPlan {
     /// Connections kept open.
     pub connections: usize,
     /// Requests under way at once on each of them.
@@ -23,7 +23,7 @@ pub struct Plan {
     /// Load that counts.
     pub duration: Duration,
     /// Who sets the pace.
-    pub pace: Pace,
+    pub pace: LoadPace,
     /// How many different keys.
     pub keys: u64,
     /// Which of them come more often.
@@ -31,16 +31,16 @@ pub struct Plan {
     /// The draw of keys begins here: the same seed asks the same questions.
     pub seed: u64,
     /// What the generator does while no reply is there.
-    pub wait: Wait,
+    pub wait: WaitMode,
     /// How long a connection may take to open, and a reply to arrive.
     pub timeout: Duration,
     /// Open loop: how late a request may be sent. What could not go out by then is given up, and counted.
-    pub patience: Duration,
+    pub max_lateness: Duration,
 }
 
 /// Who sets the pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub enum LoadPace {
     /// The server: a reply brings the next request.
     Closed,
     /// The clock: so many requests per second fall due, whatever the server does.
@@ -61,35 +61,35 @@ pub enum Popularity {
 
 /// What the generator does while no reply is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub enum WaitMode {
     /// Sleeps until one comes: kind to a shared machine.
     Sleep,
     /// Asks again: a server never pays for waking it, which in a virtual machine costs more than a check.
     Spin,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for LoadPlan {
+    fn default() -> LoadPlan {
+        LoadPlan {
             connections: 50,
             pipeline: 1,
             warm_up: Duration::from_secs(1),
             duration: Duration::from_secs(10),
-            pace: Pace::Closed,
+            pace: LoadPace::Closed,
             keys: 100_000,
             popularity: Popularity::Uniform,
             seed: 1,
-            wait: Wait::Sleep,
+            wait: WaitMode::Sleep,
             timeout: Duration::from_secs(5),
-            patience: Duration::from_secs(1),
+            max_lateness: Duration::from_secs(1),
         }
     }
 }
 
-impl Plan {
+impl LoadPlan {
     /// Refuses what cannot be carried out.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let refuse = |text: String| Err(Error::order(text));
+    pub(crate) fn check(&self) -> Result<(), LoadError> {
+        let refuse = |text: String| Err(LoadError::invalid(text));
         match self {
             _ if self.connections == 0 || self.connections > CONNECTIONS_MAX => {
                 refuse(format!("{} connections: from 1 to {CONNECTIONS_MAX} can be kept", self.connections))
@@ -101,10 +101,10 @@ impl Plan {
                 refuse(format!("{} keys: from 1 to {KEYS_MAX} can be told apart", self.keys))
             }
             _ if self.duration.is_zero() => refuse("a run of no time measures nothing".to_owned()),
-            Plan { pace: Pace::Open { per_second }, .. } if !(*per_second > 0.0 && *per_second <= 1e9) => {
+            LoadPlan { pace: LoadPace::Open { per_second }, .. } if !(*per_second > 0.0 && *per_second <= 1e9) => {
                 refuse(format!("{per_second} requests per second: a rate is above 0 and at most 1e9"))
             }
-            Plan { popularity: Popularity::Zipf(exponent), .. } if !(*exponent > 0.0 && *exponent <= 10.0) => {
+            LoadPlan { popularity: Popularity::Zipf(exponent), .. } if !(*exponent > 0.0 && *exponent <= 10.0) => {
                 refuse(format!("an exponent of {exponent}: it is above 0 and at most 10"))
             }
             _ => Ok(()),

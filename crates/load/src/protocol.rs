@@ -2,16 +2,16 @@
 //!
 //! Everything else in this crate is the same for all of them.
 
-use crate::error::Error;
-use crate::replies::{Queue, Replies};
-use crate::request::Request;
-use crate::target::{Protocol, Target};
+use crate::error::LoadError;
+use crate::replies::{InOrderReplies, Replies};
+use crate::request::LoadRequest;
+use crate::target::{Target, TargetProtocol};
 use crate::template::Template;
 use crate::{grpc, http, resp};
 
 /// A request as its protocol sends it.
 #[derive(Debug)]
-pub struct Framed {
+pub struct FramedRequest {
     /// Sent again and again.
     pub template: Template,
     /// Sent first on every connection.
@@ -21,21 +21,21 @@ pub struct Framed {
 }
 
 /// Frames a request, of which up to `copies` go out at once.
-pub fn frame(request: &Request, target: &Target, copies: usize) -> Result<Framed, Error> {
+pub fn frame(request: &LoadRequest, target: &Target, copies: usize) -> Result<FramedRequest, LoadError> {
     request.check()?;
-    let in_order = |template, queue| Framed { template, opening: Vec::new(), replies: Replies::InOrder(queue) };
+    let in_order = |template, queue| FramedRequest { template, opening: Vec::new(), replies: Replies::InOrder(queue) };
     match target.protocol() {
-        Protocol::Http => {
+        TargetProtocol::Http => {
             let template = Template::new(&http::frame(request, target.host()), copies);
-            Ok(in_order(template, Queue::new(http::find)))
+            Ok(in_order(template, InOrderReplies::new(http::find)))
         }
-        Protocol::Resp => {
+        TargetProtocol::Resp => {
             let (text, find) = resp::frame(request)?;
-            Ok(in_order(Template::new(&[text], copies), Queue::new(find)))
+            Ok(in_order(Template::new(&[text], copies), InOrderReplies::new(find)))
         }
-        Protocol::Grpc => {
-            let grpc::Framed { template, opening, streams } = grpc::frame(request, target.host(), copies)?;
-            Ok(Framed { template, opening, replies: Replies::ByStream(streams) })
+        TargetProtocol::Grpc => {
+            let grpc::FramedCalls { template, opening, streams } = grpc::frame(request, target.host(), copies)?;
+            Ok(FramedRequest { template, opening, replies: Replies::ByStream(streams) })
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 
 use crate::grpc::Streams;
-use crate::lost::Lost;
-use crate::reply::{Find, REPLY_MAX, Verdict};
+use crate::lost::ConnectionLost;
+use crate::reply::{FindReply, REPLY_MAX, ReplyVerdict};
 
 /// The requests under way on a connection.
 #[derive(Clone, Debug)]
 pub enum Replies {
     /// Replies come in the order of their requests.
-    InOrder(Queue),
+    InOrder(InOrderReplies),
     /// Every request has a stream of its own, and replies come in any order.
     ByStream(Streams),
 }
@@ -58,8 +58,8 @@ impl Replies {
         &mut self,
         bytes: &[u8],
         answer: &mut Vec<u8>,
-        on_reply: impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<usize, Lost> {
+        on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<usize, ConnectionLost> {
         match self {
             Replies::InOrder(queue) => queue.take(bytes, on_reply),
             Replies::ByStream(streams) => streams.take(bytes, answer, on_reply),
@@ -93,33 +93,37 @@ impl Replies {
 
 /// Requests that are answered one after the other.
 #[derive(Clone, Debug)]
-pub struct Queue {
-    find: Find,
+pub struct InOrderReplies {
+    find: FindReply,
     /// When they began, oldest first.
     starts: VecDeque<u64>,
 }
 
-impl Queue {
+impl InOrderReplies {
     /// Nothing under way.
-    pub fn new(find: Find) -> Queue {
-        Queue { find, starts: VecDeque::new() }
+    pub fn new(find: FindReply) -> InOrderReplies {
+        InOrderReplies { find, starts: VecDeque::new() }
     }
 
     #[inline]
-    fn take(&mut self, bytes: &[u8], mut on_reply: impl FnMut(u64, Verdict, &[u8])) -> Result<usize, Lost> {
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<usize, ConnectionLost> {
         let mut used = 0;
         while used < bytes.len() {
             let rest = bytes.get(used..).unwrap_or_default();
             let Some(reply) = (self.find)(rest)? else { break };
-            let start = self.starts.pop_front().ok_or(Lost::Malformed("a reply that nobody asked for"))?;
+            let start = self.starts.pop_front().ok_or(ConnectionLost::Malformed("a reply that nobody asked for"))?;
             on_reply(start, reply.verdict, rest.get(..reply.length).unwrap_or_default());
             used += reply.length;
             if reply.is_last {
-                return Err(Lost::Closed);
+                return Err(ConnectionLost::Closed);
             }
         }
         match bytes.len() - used > REPLY_MAX {
-            true => Err(Lost::Malformed("the reply is too long")),
+            true => Err(ConnectionLost::Malformed("the reply is too long")),
             false => Ok(used),
         }
     }

@@ -5,18 +5,18 @@ pub const REPLY_MAX: usize = 16 << 20;
 
 /// One whole reply at the front of what was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct ParsedReply {
     /// Its bytes.
     pub length: usize,
     /// What it says.
-    pub verdict: Verdict,
+    pub verdict: ReplyVerdict,
     /// The server closes the connection after it.
     pub is_last: bool,
 }
 
 /// What a reply says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReplyVerdict {
     /// The request may pass.
     Allowed,
     /// It may not.
@@ -27,7 +27,7 @@ pub enum Verdict {
 
 /// Bytes that are no reply, whatever follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed(pub &'static str);
+pub struct MalformedReply(pub &'static str);
 
 /// Finds the first whole reply; `None` if its end has not come yet.
-pub type Find = fn(&[u8]) -> Result<Option<Reply>, Malformed>;
+pub type FindReply = fn(&[u8]) -> Result<Option<ParsedReply>, MalformedReply>;

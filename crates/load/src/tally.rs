@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::clock::{self, SECOND};
-use crate::outcome::{Errors, Latency, Outcome, Second};
-use crate::reply::Verdict;
+use crate::reply::ReplyVerdict;
+use crate::report::{Errors, LatencyHistogram, LoadReport, Second};
 
 /// How much of a bad reply is kept to be shown.
 const SHOWN_MAX: usize = 300;
@@ -16,8 +16,8 @@ pub struct Tally {
     second_start: u64,
     cpu: u64,
     /// Of the present second.
-    fresh: Latency,
-    all: Latency,
+    fresh: LatencyHistogram,
+    all: LatencyHistogram,
     pub sent: u64,
     pub unsent: u64,
     pub reconnects: u64,
@@ -43,8 +43,8 @@ impl Tally {
             start: now,
             second_start: now,
             cpu: clock::cpu(),
-            fresh: Latency::new(),
-            all: Latency::new(),
+            fresh: LatencyHistogram::new(),
+            all: LatencyHistogram::new(),
             sent: 0,
             unsent: 0,
             reconnects: 0,
@@ -58,12 +58,12 @@ impl Tally {
 
     /// A reply to what was asked at `start` has come.
     #[inline]
-    pub fn reply(&mut self, latency: u64, verdict: Verdict, bytes: &[u8]) {
+    pub fn reply(&mut self, latency: u64, verdict: ReplyVerdict, bytes: &[u8]) {
         self.fresh.record(latency);
         match verdict {
-            Verdict::Allowed => self.allowed += 1,
-            Verdict::Denied => self.denied += 1,
-            Verdict::Failed(status) => {
+            ReplyVerdict::Allowed => self.allowed += 1,
+            ReplyVerdict::Denied => self.denied += 1,
+            ReplyVerdict::Failed(status) => {
                 *self.errors.statuses.entry(status).or_default() += 1;
                 self.note(|| String::from_utf8_lossy(bytes.get(..SHOWN_MAX).unwrap_or(bytes)).into_owned());
             }
@@ -102,15 +102,15 @@ impl Tally {
     }
 
     /// The measured time is over; what still comes is late, and counts as answered all the same.
-    pub fn close(&mut self, now: u64) -> Closed {
+    pub fn close(&mut self, now: u64) -> MeasuredPeriod {
         self.gather();
-        Closed { duration: now - self.start, in_time: self.all.len(), cpu: clock::cpu() - self.cpu }
+        MeasuredPeriod { duration: now - self.start, in_time: self.all.len(), cpu: clock::cpu() - self.cpu }
     }
 
     /// The sum of it.
-    pub fn finish(mut self, closed: Closed) -> Outcome {
+    pub fn finish(mut self, closed: MeasuredPeriod) -> LoadReport {
         self.gather();
-        Outcome {
+        LoadReport {
             duration: Duration::from_nanos(closed.duration),
             sent: self.sent,
             answered: self.all.len(),
@@ -134,7 +134,7 @@ impl Tally {
 
 /// The measured time at its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Closed {
+pub struct MeasuredPeriod {
     duration: u64,
     in_time: u64,
     cpu: u64,
@@ -147,12 +147,12 @@ mod tests {
     #[test]
     fn late_replies_count_but_not_towards_the_rate() {
         let mut tally = Tally::new(0);
-        tally.reply(1_000, Verdict::Allowed, b"");
-        tally.reply(3_000, Verdict::Denied, b"");
+        tally.reply(1_000, ReplyVerdict::Allowed, b"");
+        tally.reply(3_000, ReplyVerdict::Denied, b"");
         let second = tally.turn(SECOND).cloned().unwrap();
         assert_eq!((second.at, second.rate, second.allowed, second.denied), (1.0, 2.0, 1, 1));
         let closed = tally.close(SECOND);
-        tally.reply(2 * SECOND, Verdict::Failed(503), b"busy");
+        tally.reply(2 * SECOND, ReplyVerdict::Failed(503), b"busy");
         let outcome = tally.finish(closed);
         assert_eq!((outcome.answered, outcome.rate, outcome.errors.total()), (3, 2.0, 1));
         assert_eq!(outcome.errors.first.as_deref(), Some("busy"));

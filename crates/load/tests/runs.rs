@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate_load::{ErrorKind, Message, Outcome, Pace, Plan, Request, Target, run};
+use tollgate_load::{ErrorKind, LoadPace, LoadPlan, LoadReport, LoadRequest, ProtobufMessage, Target, run};
 
 /// What the server does with its n-th request, counted from 1 over all connections.
 type Answer = fn(u64) -> Option<&'static str>;
@@ -60,18 +60,18 @@ fn serve(
     (target, count)
 }
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> LoadPlan {
+    LoadPlan {
         connections: 4,
         warm_up: Duration::ZERO,
         duration: Duration::from_millis(200),
         timeout: Duration::from_secs(5),
-        ..Plan::default()
+        ..LoadPlan::default()
     }
 }
 
-fn load(target: &Target, plan: &Plan) -> Outcome {
-    run(target, &Request::post(target.path()).body("{\"client_key\":\"{key}\"}"), plan, &mut |_| {}).unwrap()
+fn load(target: &Target, plan: &LoadPlan) -> LoadReport {
+    run(target, &LoadRequest::post(target.path()).body("{\"client_key\":\"{key}\"}"), plan, &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn every_request_is_answered_and_counted() {
     let (target, count) = server(|number| Some(if number % 4 == 0 { DENIED } else { ALLOWED }));
     for pipeline in [1, 8] {
         let before = count.load(Ordering::Relaxed);
-        let outcome = load(&target, &Plan { pipeline, ..plan() });
+        let outcome = load(&target, &LoadPlan { pipeline, ..plan() });
         let served = count.load(Ordering::Relaxed) - before;
         assert!(served > 0);
         assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");
@@ -93,15 +93,15 @@ fn every_request_is_answered_and_counted() {
 #[test]
 fn the_warm_up_does_not_count() {
     let (target, count) = server(|_| Some(ALLOWED));
-    let outcome = load(&target, &Plan { warm_up: Duration::from_millis(100), ..plan() });
+    let outcome = load(&target, &LoadPlan { warm_up: Duration::from_millis(100), ..plan() });
     assert!(outcome.sent < count.load(Ordering::Relaxed));
 }
 
 #[test]
 fn the_open_loop_keeps_its_rate() {
     let (target, count) = server(|_| Some(ALLOWED));
-    let pace = Pace::Open { per_second: 1_000.0 };
-    let outcome = load(&target, &Plan { pace, duration: Duration::from_millis(500), ..plan() });
+    let pace = LoadPace::Open { per_second: 1_000.0 };
+    let outcome = load(&target, &LoadPlan { pace, duration: Duration::from_millis(500), ..plan() });
     assert_eq!(outcome.sent, count.load(Ordering::Relaxed));
     assert_eq!(outcome.sent, outcome.answered);
     assert!((outcome.sent + outcome.unsent).abs_diff(500) <= 5, "{outcome:?}");
@@ -113,12 +113,12 @@ fn what_cannot_be_sent_in_time_is_counted() {
         std::thread::park_timeout(Duration::from_millis(20));
         Some(ALLOWED)
     });
-    let pace = Pace::Open { per_second: 10_000.0 };
-    let patience = Duration::from_millis(50);
-    let outcome = load(&target, &Plan { pace, patience, connections: 2, ..plan() });
+    let pace = LoadPace::Open { per_second: 10_000.0 };
+    let max_lateness = Duration::from_millis(50);
+    let outcome = load(&target, &LoadPlan { pace, max_lateness, connections: 2, ..plan() });
     assert!(outcome.unsent > 1_000, "{outcome:?}");
     assert!((outcome.sent + outcome.unsent).abs_diff(2_000) <= 50, "{outcome:?}");
-    assert!(outcome.latency.max() >= patience, "waiting for a connection is part of the latency");
+    assert!(outcome.latency.max() >= max_lateness, "waiting for a connection is part of the latency");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_silent_server_does_not_hold_the_run() {
         std::thread::park_timeout(Duration::from_secs(60));
         None
     });
-    let outcome = load(&target, &Plan { timeout: Duration::from_millis(100), ..plan() });
+    let outcome = load(&target, &LoadPlan { timeout: Duration::from_millis(100), ..plan() });
     assert!(outcome.errors.timeout > 0, "{outcome:?}");
     assert_eq!(outcome.answered, 0);
 }
@@ -160,27 +160,29 @@ fn where_nobody_listens_no_run_begins() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
     drop(listener);
-    let error = run(&target, &Request::get("/"), &plan(), &mut |_| {}).unwrap_err();
+    let error = run(&target, &LoadRequest::get("/"), &plan(), &mut |_| {}).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect);
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
     let (target, _) = server(|_| Some(ALLOWED));
-    let good = Request::get("/");
+    let good = LoadRequest::get("/");
     let plans = [
-        Plan { connections: 0, ..plan() },
-        Plan { pipeline: 0, ..plan() },
-        Plan { keys: 0, ..plan() },
-        Plan { duration: Duration::ZERO, ..plan() },
-        Plan { pace: Pace::Open { per_second: 0.0 }, ..plan() },
-        Plan { pace: Pace::Open { per_second: f64::NAN }, ..plan() },
+        LoadPlan { connections: 0, ..plan() },
+        LoadPlan { pipeline: 0, ..plan() },
+        LoadPlan { keys: 0, ..plan() },
+        LoadPlan { duration: Duration::ZERO, ..plan() },
+        LoadPlan { pace: LoadPace::Open { per_second: 0.0 }, ..plan() },
+        LoadPlan { pace: LoadPace::Open { per_second: f64::NAN }, ..plan() },
     ];
     for plan in plans {
-        assert_eq!(run(&target, &good, &plan, &mut |_| {}).unwrap_err().kind(), ErrorKind::Order, "{plan:?}");
+        assert_eq!(run(&target, &good, &plan, &mut |_| {}).unwrap_err().kind(), ErrorKind::Invalid, "{plan:?}");
     }
-    for request in [Request::get("x"), Request::get("/").header("a b", ""), Request::get("/").header("a", "\r\nb: c")] {
-        assert_eq!(run(&target, &request, &plan(), &mut |_| {}).unwrap_err().kind(), ErrorKind::Order, "{request:?}");
+    for request in
+        [LoadRequest::get("x"), LoadRequest::get("/").header("a b", ""), LoadRequest::get("/").header("a", "\r\nb: c")]
+    {
+        assert_eq!(run(&target, &request, &plan(), &mut |_| {}).unwrap_err().kind(), ErrorKind::Invalid, "{request:?}");
     }
 }
 
@@ -204,8 +206,12 @@ fn a_socket_in_the_file_system_serves_as_well() {
 fn commands_are_answered_and_counted() {
     let with = |number| Some(if number % 4 == 0 { "*2\r\n:1\r\n:9\r\n" } else { "*2\r\n:0\r\n:9\r\n" });
     let (target, count) = serve("redis", "", move |stream, count| answer(stream, b'*', with, count));
-    let outcome =
-        run(&target, &Request::command("CL.THROTTLE {key} 15 30 60"), &Plan { pipeline: 16, ..plan() }, &mut |_| {});
+    let outcome = run(
+        &target,
+        &LoadRequest::command("CL.THROTTLE {key} 15 30 60"),
+        &LoadPlan { pipeline: 16, ..plan() },
+        &mut |_| {},
+    );
     let (outcome, served) = (outcome.unwrap(), count.load(Ordering::Relaxed));
     assert!(served > 0);
     assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");
@@ -216,7 +222,7 @@ fn commands_are_answered_and_counted() {
 fn a_refused_command_tells_what_the_server_said() {
     let with = |_| Some("-ERR unknown command\r\n");
     let (target, _) = serve("redis", "", move |stream, count| answer(stream, b'*', with, count));
-    let outcome = run(&target, &Request::command("NO {key}"), &plan(), &mut |_| {}).unwrap();
+    let outcome = run(&target, &LoadRequest::command("NO {key}"), &plan(), &mut |_| {}).unwrap();
     assert_eq!(outcome.errors.statuses.get(&0), Some(&outcome.answered));
     assert_eq!(outcome.errors.first.as_deref(), Some("-ERR unknown command\r\n"));
 }
@@ -264,8 +270,8 @@ fn calls_are_answered_in_any_order_and_counted() {
     let (target, count) = serve("grpc", "/a.B/C", answer_calls);
     for (connections, pipeline) in [(4, 1), (2, 25)] {
         let before = count.load(Ordering::Relaxed);
-        let request = Request::post(target.path()).body(Message::new().text(1, "{key}"));
-        let outcome = run(&target, &request, &Plan { connections, pipeline, ..plan() }, &mut |_| {}).unwrap();
+        let request = LoadRequest::post(target.path()).body(ProtobufMessage::new().text(1, "{key}"));
+        let outcome = run(&target, &request, &LoadPlan { connections, pipeline, ..plan() }, &mut |_| {}).unwrap();
         let served = count.load(Ordering::Relaxed) - before;
         assert!(served > 0);
         assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");

@@ -2,7 +2,7 @@
 //!
 //! Nothing is decoded here that would need the whole table: whoever measures wants the CPU for other things.
 
-use crate::template::Text;
+use crate::template::TemplateText;
 
 /// Fixed by the standard: entries that both sides know.
 const STATIC: usize = 61;
@@ -83,7 +83,7 @@ impl Headers {
     /// `known` is the number of the name, if both sides know it.
     fn put(&mut self, known: usize, name: &str, value: &str) {
         let size = ENTRY + name.len() + value.len();
-        let is_fixed = Text::new(value).places.is_empty();
+        let is_fixed = TemplateText::new(value).places.is_empty();
         let is_learnt = is_fixed && self.table + size <= TABLE && self.learnt.len() < LEARNT_MAX;
         let mut bytes = Vec::new();
         match is_learnt {
@@ -134,6 +134,6 @@ fn integer(out: &mut Vec<u8>, mark: u8, bits: u32, value: usize) {
 
 /// A text as it is, its places as wide as keys.
 fn text(out: &mut Vec<u8>, text: &str) {
-    integer(out, 0x00, 7, Text::len_of(text));
+    integer(out, 0x00, 7, TemplateText::len_of(text));
     out.extend_from_slice(text.as_bytes());
 }

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use super::hpack;
-use super::wire::{self, ACK, END_STREAM, Frame, Kind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
-use crate::lost::Lost;
-use crate::reply::{Malformed, Verdict};
+use super::wire::{self, ACK, END_STREAM, Frame, FrameKind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
+use crate::lost::ConnectionLost;
+use crate::reply::{MalformedReply, ReplyVerdict};
 
 /// The stream of the request that teaches the headers.
 pub const FIRST: u32 = 1;
@@ -45,7 +45,7 @@ const UNKNOWN: u16 = 2;
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// From the oldest one under way to the newest, the answered ones between them too.
-    slots: VecDeque<Slot>,
+    slots: VecDeque<StreamSlot>,
     /// The number of the first slot.
     oldest: u32,
     /// The number of the next stream.
@@ -69,14 +69,14 @@ pub struct Streams {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct StreamSlot {
     start: u64,
     kept: [u8; KEPT],
     length: u8,
     is_done: bool,
 }
 
-impl Slot {
+impl StreamSlot {
     #[inline]
     fn keep(&mut self, bytes: &[u8]) {
         let length = usize::from(self.length);
@@ -150,7 +150,7 @@ impl Streams {
     #[inline]
     pub fn begin(&mut self, starts: impl Iterator<Item = u64>) {
         let before = self.slots.len();
-        self.slots.extend(starts.map(|start| Slot { start, kept: [0; KEPT], length: 0, is_done: false }));
+        self.slots.extend(starts.map(|start| StreamSlot { start, kept: [0; KEPT], length: 0, is_done: false }));
         let begun = self.slots.len() - before;
         self.next += 2 * begun as u32;
         self.open += begun;
@@ -171,63 +171,65 @@ impl Streams {
         &mut self,
         bytes: &[u8],
         answer: &mut Vec<u8>,
-        mut on_reply: impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<usize, Lost> {
+        mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<usize, ConnectionLost> {
         let mut used = 0;
         while let Some(frame) = Frame::read(bytes.get(used..).unwrap_or_default())? {
             used += frame.length();
             match frame.kind {
-                Kind::DATA => {
+                FrameKind::DATA => {
                     self.received += frame.payload.len() as u32;
                     self.slot(frame.stream)?.keep(frame.content()?);
                     if frame.is(END_STREAM) {
                         self.finish(&frame, b"", &mut on_reply)?;
                     }
                 }
-                Kind::HEADERS if frame.is(END_STREAM) => self.finish(&frame, frame.content()?, &mut on_reply)?,
+                FrameKind::HEADERS if frame.is(END_STREAM) => self.finish(&frame, frame.content()?, &mut on_reply)?,
                 // Some servers also reset what they have answered.
-                Kind::RST_STREAM if self.slot(frame.stream).is_ok() => {
-                    let verdict = Verdict::Failed(status_of_reset(frame.number(0)?));
+                FrameKind::RST_STREAM if self.slot(frame.stream).is_ok() => {
+                    let verdict = ReplyVerdict::Failed(status_of_reset(frame.number(0)?));
                     self.end(frame.stream, Some(verdict), &mut on_reply)?;
                 }
                 _ => self.control(&frame, answer)?,
             }
         }
         if self.received >= UPDATE_AFTER {
-            wire::put(answer, Kind::WINDOW_UPDATE, 0, 0, &self.received.to_be_bytes());
+            wire::put(answer, FrameKind::WINDOW_UPDATE, 0, 0, &self.received.to_be_bytes());
             self.received = 0;
         }
         match self.is_last && self.open == 0 {
-            true => Err(Lost::Closed),
+            true => Err(ConnectionLost::Closed),
             false => Ok(used),
         }
     }
 
     /// What the server says about the connection, not about a request.
-    fn control(&mut self, frame: &Frame<'_>, answer: &mut Vec<u8>) -> Result<(), Lost> {
+    fn control(&mut self, frame: &Frame<'_>, answer: &mut Vec<u8>) -> Result<(), ConnectionLost> {
         match frame.kind {
-            Kind::SETTINGS if !frame.is(ACK) => {
+            FrameKind::SETTINGS if !frame.is(ACK) => {
                 for (name, value) in frame.settings()? {
                     match name {
                         wire::MAX_STREAMS => self.allowed = value as usize,
                         wire::INITIAL_WINDOW if (value as usize) < self.message => {
-                            return Err(Lost::Malformed("its windows are too small for a request"));
+                            return Err(ConnectionLost::Malformed("its windows are too small for a request"));
                         }
                         _ => {}
                     }
                 }
-                wire::put(answer, Kind::SETTINGS, ACK, 0, &[]);
+                wire::put(answer, FrameKind::SETTINGS, ACK, 0, &[]);
             }
-            Kind::PING if !frame.is(ACK) => wire::put(answer, Kind::PING, ACK, 0, frame.payload),
-            Kind::WINDOW_UPDATE if frame.stream == 0 => {
+            FrameKind::PING if !frame.is(ACK) => wire::put(answer, FrameKind::PING, ACK, 0, frame.payload),
+            FrameKind::WINDOW_UPDATE if frame.stream == 0 => {
                 self.window += i64::from(frame.number(0)? & WINDOW_MAX);
                 if self.window > i64::from(WINDOW_MAX) {
-                    return Err(Lost::Malformed("a window wider than there is"));
+                    return Err(ConnectionLost::Malformed("a window wider than there is"));
                 }
             }
-            Kind::GOAWAY if frame.number(4)? != 0 => return Err(Lost::Malformed("the server ended it with an error")),
-            Kind::GOAWAY => self.is_last = true,
-            Kind::PUSH_PROMISE => return Err(Lost::Malformed("a promise that was not wanted")),
+            FrameKind::GOAWAY if frame.number(4)? != 0 => {
+                return Err(ConnectionLost::Malformed("the server ended it with an error"));
+            }
+            FrameKind::GOAWAY => self.is_last = true,
+            FrameKind::PUSH_PROMISE => return Err(ConnectionLost::Malformed("a promise that was not wanted")),
             _ => {}
         }
         Ok(())
@@ -239,27 +241,27 @@ impl Streams {
         &mut self,
         frame: &Frame<'_>,
         trailers: &[u8],
-        on_reply: &mut impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<(), Malformed> {
+        on_reply: &mut impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<(), MalformedReply> {
         // Once the server has said a status, a number of the table stands for it.
         let status = if trailers.len() > 2 { hpack::status(trailers) } else { None };
         let failure = status.filter(|status| *status != 0);
         self.failure = failure.unwrap_or(self.failure);
-        self.end(frame.stream, failure.map(Verdict::Failed), on_reply)
+        self.end(frame.stream, failure.map(ReplyVerdict::Failed), on_reply)
     }
 
     #[inline]
     fn end(
         &mut self,
         stream: u32,
-        failed: Option<Verdict>,
-        on_reply: &mut impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<(), Malformed> {
+        failed: Option<ReplyVerdict>,
+        on_reply: &mut impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<(), MalformedReply> {
         let failure = self.failure;
         let slot = self.slot(stream)?;
         slot.is_done = true;
         let start = slot.start;
-        let verdict = failed.or_else(|| verdict(slot.kept())).unwrap_or(Verdict::Failed(failure));
+        let verdict = failed.or_else(|| verdict(slot.kept())).unwrap_or(ReplyVerdict::Failed(failure));
         self.open -= 1;
         while self.slots.front().is_some_and(|slot| slot.is_done) {
             self.slots.pop_front();
@@ -270,7 +272,7 @@ impl Streams {
             return Ok(());
         }
         let told = match verdict {
-            Verdict::Failed(status) => STATUSES.get(usize::from(status)).copied().unwrap_or_default(),
+            ReplyVerdict::Failed(status) => STATUSES.get(usize::from(status)).copied().unwrap_or_default(),
             _ => "",
         };
         on_reply(start, verdict, told.as_bytes());
@@ -279,10 +281,10 @@ impl Streams {
 
     /// A stream that is under way.
     #[inline]
-    fn slot(&mut self, stream: u32) -> Result<&mut Slot, Malformed> {
+    fn slot(&mut self, stream: u32) -> Result<&mut StreamSlot, MalformedReply> {
         let place = stream.checked_sub(self.oldest).filter(|distance| distance % 2 == 0).map(|distance| distance / 2);
         let slot = place.and_then(|place| self.slots.get_mut(place as usize)).filter(|slot| !slot.is_done);
-        slot.ok_or(Malformed("a reply that nobody asked for"))
+        slot.ok_or(MalformedReply("a reply that nobody asked for"))
     }
 }
 
@@ -291,15 +293,15 @@ impl Streams {
 /// The first field is 1 where a request may pass: `allowed`, or Envoy's code; a truth value that is false is left out.
 /// Where the first field is a message, it is one of a list of statuses, as gubernator answers: there 1 means over the
 /// limit, and 0 is left out.
-fn verdict(kept: &[u8]) -> Option<Verdict> {
+fn verdict(kept: &[u8]) -> Option<ReplyVerdict> {
     const NUMBER: u8 = 1 << 3;
     const MESSAGE: u8 = 1 << 3 | 2;
     let ([0, ..], message) = kept.split_first_chunk::<PREFIX>()? else { return None };
     Some(match message {
-        [NUMBER, 1, ..] | [MESSAGE, 0, ..] => Verdict::Allowed,
-        [MESSAGE, _, NUMBER, 1, ..] => Verdict::Denied,
-        [MESSAGE, ..] => Verdict::Allowed,
-        _ => Verdict::Denied,
+        [NUMBER, 1, ..] | [MESSAGE, 0, ..] => ReplyVerdict::Allowed,
+        [MESSAGE, _, NUMBER, 1, ..] => ReplyVerdict::Denied,
+        [MESSAGE, ..] => ReplyVerdict::Allowed,
+        _ => ReplyVerdict::Denied,
     })
 }
 

@@ -1,7 +1,7 @@
 //! What is asked unless something else is given, in each protocol.
 
 use anyhow::{Result, bail};
-use tollgate_load::Message;
+use tollgate_load::ProtobufMessage;
 
 /// Over HTTP.
 pub const JSON: &str = r#"{"client_key":"{key}","endpoint":"/api/orders","tier":"free"}"#;
@@ -17,16 +17,16 @@ const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/Sh
 
 /// The message that asks a method about `name=value …`: attributes and a namespace of a check, or the entries of one
 /// descriptor and a domain.
-pub fn message(method: &str, words: &str) -> Result<Message> {
+pub fn message(method: &str, words: &str) -> Result<ProtobufMessage> {
     let scope = match method {
         CHECK => "namespace",
         SHOULD_RATE_LIMIT => "domain",
         _ => bail!("{method}: only {CHECK} and {SHOULD_RATE_LIMIT} can be asked"),
     };
-    let (mut message, mut descriptor) = (Message::new(), Message::new());
+    let (mut message, mut descriptor) = (ProtobufMessage::new(), ProtobufMessage::new());
     for word in words.split_whitespace() {
         let Some((name, value)) = word.split_once('=') else { bail!("{word:?}: write name=value") };
-        let entry = Message::new().text(1, name).text(2, value);
+        let entry = ProtobufMessage::new().text(1, name).text(2, value);
         match method {
             _ if name == scope => message = message.text(1, value),
             CHECK => message = message.message(2, &entry),

@@ -8,7 +8,7 @@ mod summary;
 use std::time::Duration;
 
 use anyhow::Result;
-use tollgate_load::{Pace, Plan, Popularity, Protocol, Request, Second, Target, Wait};
+use tollgate_load::{LoadPace, LoadPlan, LoadRequest, Popularity, Second, Target, TargetProtocol, WaitMode};
 use tollgate_rules::duration;
 
 use self::figures::{grouped, short_time};
@@ -154,31 +154,31 @@ fn progress(second: &Second) -> String {
 }
 
 impl Args {
-    fn plan(&self) -> Plan {
-        Plan {
+    fn plan(&self) -> LoadPlan {
+        LoadPlan {
             connections: self.connections,
             pipeline: self.pipeline,
             warm_up: self.warmup,
             duration: self.duration,
-            pace: self.rate.map_or(Pace::Closed, |per_second| Pace::Open { per_second }),
+            pace: self.rate.map_or(LoadPace::Closed, |per_second| LoadPace::Open { per_second }),
             keys: self.keys,
             popularity: self.zipf.map_or(Popularity::Uniform, Popularity::Zipf),
-            wait: if self.spin { Wait::Spin } else { Wait::Sleep },
+            wait: if self.spin { WaitMode::Spin } else { WaitMode::Sleep },
             timeout: self.timeout,
-            ..Plan::default()
+            ..LoadPlan::default()
         }
     }
 
-    fn request(&self, target: &Target) -> Result<Request> {
+    fn request(&self, target: &Target) -> Result<LoadRequest> {
         let body = self.body.as_deref();
         let request = match target.protocol() {
-            Protocol::Resp => return Ok(Request::command(body.unwrap_or(ask::COMMAND))),
-            Protocol::Grpc => {
-                Request::post(target.path()).body(ask::message(target.path(), body.unwrap_or(ask::WORDS))?)
+            TargetProtocol::Resp => return Ok(LoadRequest::command(body.unwrap_or(ask::COMMAND))),
+            TargetProtocol::Grpc => {
+                LoadRequest::post(target.path()).body(ask::message(target.path(), body.unwrap_or(ask::WORDS))?)
             }
-            Protocol::Http => {
+            TargetProtocol::Http => {
                 let given = if self.method == "GET" { "" } else { ask::JSON };
-                Request::new(&self.method, target.path()).body(body.unwrap_or(given))
+                LoadRequest::new(&self.method, target.path()).body(body.unwrap_or(given))
             }
         };
         let request = self.header.iter().fold(request, |request, (name, value)| request.header(name, value));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_load::{Latency, Second};
+use tollgate_load::{LatencyHistogram, Second};
 
 use super::figures::{grouped, short_time};
 
@@ -21,7 +21,7 @@ struct Bar {
 }
 
 /// How many replies there were up to each edge, from the first edge with any to the last.
-pub fn buckets(latency: &Latency) -> Vec<(Duration, u64)> {
+pub fn buckets(latency: &LatencyHistogram) -> Vec<(Duration, u64)> {
     let scales = (0..9).map(|power| 10_u64.pow(power));
     let edges = scales.flat_map(|scale| STEPS.map(|step| Duration::from_nanos(step * 10 * scale)));
     let mut from = Duration::ZERO;
@@ -39,7 +39,7 @@ pub fn buckets(latency: &Latency) -> Vec<(Duration, u64)> {
 }
 
 /// The spread of latencies, on a logarithmic scale.
-pub fn latency(latency: &Latency) -> String {
+pub fn latency(latency: &LatencyHistogram) -> String {
     let all = latency.len().max(1) as f64;
     let bar = |(edge, count): (Duration, u64)| Bar {
         label: short_time(edge),

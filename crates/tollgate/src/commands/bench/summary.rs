@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_load::{Errors, Outcome, Pace, Plan, Popularity};
+use tollgate_load::{Errors, LoadPace, LoadPlan, LoadReport, Popularity};
 
 use super::figures::{grouped, short_time};
 use super::plot;
@@ -13,10 +13,10 @@ use crate::render::{Palette, count, visible};
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// What is being done, in two lines.
-pub fn heading(url: &str, plan: &Plan) -> String {
+pub fn heading(url: &str, plan: &LoadPlan) -> String {
     let pace = match plan.pace {
-        Pace::Closed => "closed loop".to_owned(),
-        Pace::Open { per_second } => format!("open loop, {}/s", grouped(per_second.round() as u64)),
+        LoadPace::Closed => "closed loop".to_owned(),
+        LoadPace::Open { per_second } => format!("open loop, {}/s", grouped(per_second.round() as u64)),
     };
     let popularity = match plan.popularity {
         Popularity::Uniform => String::new(),
@@ -34,7 +34,7 @@ pub fn heading(url: &str, plan: &Plan) -> String {
 }
 
 /// The figures and two plots.
-pub fn text(outcome: &Outcome, palette: Palette) -> String {
+pub fn text(outcome: &LoadReport, palette: Palette) -> String {
     let latencies = QUANTILES.map(|(name, part)| format!("{name} {}", short_time(outcome.latency.quantile(part))));
     let mut lines = vec![
         row("rate", &palette.strong(&format!("{}/s", grouped(outcome.rate.round() as u64)))),
@@ -89,7 +89,7 @@ fn errors(errors: &Errors) -> String {
     kinds.chain(statuses).collect::<Vec<_>>().join(", ")
 }
 
-fn cpu_us(outcome: &Outcome) -> f64 {
+fn cpu_us(outcome: &LoadReport) -> f64 {
     micros(outcome.cpu) / outcome.answered.max(1) as f64
 }
 
@@ -98,7 +98,7 @@ fn micros(time: Duration) -> f64 {
 }
 
 /// Everything.
-pub fn json(url: &str, plan: &Plan, outcome: &Outcome) -> Value {
+pub fn json(url: &str, plan: &LoadPlan, outcome: &LoadReport) -> Value {
     let latency = &outcome.latency;
     let mut latencies = json!({
         "min": micros(latency.min()), "mean": micros(latency.mean()), "max": micros(latency.max()),
@@ -128,10 +128,10 @@ pub fn json(url: &str, plan: &Plan, outcome: &Outcome) -> Value {
     })
 }
 
-fn plan_json(plan: &Plan) -> Value {
+fn plan_json(plan: &LoadPlan) -> Value {
     let rate = match plan.pace {
-        Pace::Closed => Value::Null,
-        Pace::Open { per_second } => json!(per_second),
+        LoadPace::Closed => Value::Null,
+        LoadPace::Open { per_second } => json!(per_second),
     };
     let zipf = match plan.popularity {
         Popularity::Uniform => Value::Null,

@@ -9,7 +9,7 @@ use crate::clock::SECOND;
 
 /// Everything that was counted in the measured time, warm-up left out.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LoadReport {
     /// The measured time.
     pub duration: Duration,
     /// Requests written.
@@ -29,7 +29,7 @@ pub struct Outcome {
     /// Replies per second of the measured time.
     pub rate: f64,
     /// From request (in the open loop: from when it was due) to reply.
-    pub latency: Latency,
+    pub latency: LatencyHistogram,
     /// What the generator's own thread spent.
     pub cpu: Duration,
     /// One entry per second of the measured time; the last may be shorter.
@@ -86,7 +86,7 @@ impl Errors {
 
 /// All latencies, to three digits.
 #[derive(Clone, Debug)]
-pub struct Latency {
+pub struct LatencyHistogram {
     nanos: Histogram<u64>,
 }
 
@@ -95,11 +95,11 @@ const LEAST: u64 = 100;
 /// And up to here: longer than any timeout that makes sense.
 const MOST: u64 = 600 * SECOND;
 
-impl Latency {
+impl LatencyHistogram {
     /// None so far.
-    pub(crate) fn new() -> Latency {
+    pub(crate) fn new() -> LatencyHistogram {
         let nanos = Histogram::new_with_bounds(LEAST, MOST, 3).expect("these bounds make a histogram");
-        Latency { nanos }
+        LatencyHistogram { nanos }
     }
 
     #[inline]
@@ -107,7 +107,7 @@ impl Latency {
         self.nanos.saturating_record(nanos.clamp(LEAST, MOST));
     }
 
-    pub(crate) fn add(&mut self, other: &Latency) {
+    pub(crate) fn add(&mut self, other: &LatencyHistogram) {
         self.nanos.add(&other.nanos).expect("all histograms have the same bounds");
     }
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn neighbouring_stretches_do_not_overlap() {
-        let mut latency = Latency::new();
+        let mut latency = LatencyHistogram::new();
         (1..2_000).for_each(|number| latency.record(number * 997));
         let edges = [0, 100, 5_000, 70_000, 300_000, 1_000_000, 2_000_000].map(Duration::from_nanos);
         let counts = edges.array_windows().map(|[from, to]| latency.between(*from, *to));

@@ -6,30 +6,30 @@ use std::time::Duration;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 
-use crate::error::Error;
-use crate::target::Address;
+use crate::error::LoadError;
+use crate::target::TargetAddress;
 
 /// TCP or a socket in the file system.
 #[derive(Debug)]
-pub enum Stream {
+pub enum ClientSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Stream {
-    /// Begins to connect; [`Stream::is_connected`] tells when it is done.
-    pub fn open(address: &Address, registry: &Registry, token: Token) -> io::Result<Stream> {
+impl ClientSocket {
+    /// Begins to connect; [`ClientSocket::is_connected`] tells when it is done.
+    pub fn open(address: &TargetAddress, registry: &Registry, token: Token) -> io::Result<ClientSocket> {
         let both = Interest::READABLE | Interest::WRITABLE;
         match address {
-            Address::Tcp(address) => {
+            TargetAddress::Tcp(address) => {
                 let mut stream = TcpStream::connect(*address)?;
                 registry.register(&mut stream, token, both)?;
-                Ok(Stream::Tcp(stream))
+                Ok(ClientSocket::Tcp(stream))
             }
-            Address::Unix(path) => {
+            TargetAddress::Unix(path) => {
                 let mut stream = UnixStream::connect(path)?;
                 registry.register(&mut stream, token, both)?;
-                Ok(Stream::Unix(stream))
+                Ok(ClientSocket::Unix(stream))
             }
         }
     }
@@ -37,18 +37,18 @@ impl Stream {
     /// Whether the connection stands by now. An error if it never will.
     pub fn is_connected(&self) -> io::Result<bool> {
         let peer = match self {
-            Stream::Tcp(stream) => {
+            ClientSocket::Tcp(stream) => {
                 stream.take_error()?.map_or(Ok(()), Err)?;
                 stream.peer_addr().map(drop)
             }
-            Stream::Unix(stream) => {
+            ClientSocket::Unix(stream) => {
                 stream.take_error()?.map_or(Ok(()), Err)?;
                 stream.peer_addr().map(drop)
             }
         };
         match peer {
             Ok(()) => {
-                if let Stream::Tcp(stream) = self {
+                if let ClientSocket::Tcp(stream) = self {
                     stream.set_nodelay(true)?;
                 }
                 Ok(true)
@@ -62,8 +62,8 @@ impl Stream {
     #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
+            ClientSocket::Tcp(stream) => stream.read(buffer),
+            ClientSocket::Unix(stream) => stream.read(buffer),
         }
     }
 
@@ -71,17 +71,17 @@ impl Stream {
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
+            ClientSocket::Tcp(stream) => stream.write(bytes),
+            ClientSocket::Unix(stream) => stream.write(bytes),
         }
     }
 }
 
 /// Connects once and hangs up: a place where nobody listens is told before the load begins.
-pub fn probe(address: &Address, timeout: Duration) -> Result<(), Error> {
+pub fn probe(address: &TargetAddress, timeout: Duration) -> Result<(), LoadError> {
     let connected = match address {
-        Address::Tcp(address) => std::net::TcpStream::connect_timeout(address, timeout).map(drop),
-        Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+        TargetAddress::Tcp(address) => std::net::TcpStream::connect_timeout(address, timeout).map(drop),
+        TargetAddress::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
     };
-    connected.map_err(|error| Error::connect(format!("cannot connect to {address}: {error}")))
+    connected.map_err(|error| LoadError::connect(format!("cannot connect to {address}: {error}")))
 }
