@@ -1,11 +1,14 @@
 //! What can be asked on the command line. Each command keeps its flags and its help beside its code.
 
-use clap::{Parser, Subcommand};
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     audit, bench, check, clients, completions, config, db, envoy_compat, explain, man, mode, namespaces, overrides,
     rules, serve, status, store, tokens, violations,
 };
+use crate::exit::Exit;
+use crate::output::Output;
 
 /// Decides, for every request of an API, whether it may pass.
 #[derive(Debug, Parser)]
@@ -64,6 +67,37 @@ pub enum Command {
     Completions(completions::Args),
     /// Print the manual page, or write those of all commands
     Man(man::Args),
+}
+
+/// Runs a command. An error means that it could not do its work: exit code 2.
+pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
+    match cli.command {
+        Some(Command::Serve(args)) => serve::run(&args, out),
+        Some(Command::EnvoyCompat(args)) => envoy_compat::run(&args, out),
+        Some(Command::Config(args)) => config::run(&args, out),
+        Some(Command::Check(args)) => check::run(&args, out),
+        Some(Command::Explain(args)) => explain::run(&args, out),
+        Some(Command::Rules(command)) => rules::run(&command, out),
+        Some(Command::Namespaces(command)) => namespaces::run(&command, out),
+        Some(Command::Overrides(command)) => overrides::run(&command, out),
+        Some(Command::Clients(command)) => clients::run(&command, out),
+        Some(Command::Violations(args)) => violations::run(&args, out),
+        Some(Command::Audit(args)) => audit::run(&args, out),
+        Some(Command::Tokens(command)) => tokens::run(&command, out),
+        Some(Command::Mode(args)) => mode::run(&args, out),
+        Some(Command::Status(args)) => status::run(&args, out),
+        Some(Command::Db(command)) => db::run(&command, out),
+        Some(Command::Store(command)) => store::run(&command, out),
+        Some(Command::Bench(args)) => bench::run(&args, out),
+        Some(Command::Completions(args)) => completions::run(&args, Cli::command(), out),
+        Some(Command::Man(args)) => man::run(&args, Cli::command(), out),
+        None => {
+            let help = Cli::command().render_help();
+            let help = if out.palette().colour { help.ansi().to_string() } else { help.to_string() };
+            out.text(&help)?;
+            Ok(Exit::Ok)
+        }
+    }
 }
 
 const FIRST_MINUTE: &str = r#"The first minute:

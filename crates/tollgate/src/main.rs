@@ -36,7 +36,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let mut out = Output::of_process();
     let exit = match Cli::try_parse() {
-        Ok(cli) => commands::run(cli, &mut out).unwrap_or_else(|error| {
+        Ok(cli) => cli::run(cli, &mut out).unwrap_or_else(|error| {
             out.error(&error);
             error.downcast_ref::<Refusal>().map_or(Exit::Unusable, Refusal::exit)
         }),

@@ -29,6 +29,14 @@ pub fn ago(text: &str) -> Result<Time, String> {
     }
 }
 
+/// A point in time: RFC 3339, or whole seconds since 1970.
+pub fn instant_or_seconds(text: &str) -> Result<Time, String> {
+    match text.parse() {
+        Ok(seconds) if text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Time::from_secs(seconds)),
+        _ => instant(text),
+    }
+}
+
 /// So much later than a time.
 pub fn after(time: Time, span: Span) -> Result<Time> {
     let nanos = time.nanos().checked_add(span.nanos()).context("that is too far in the future")?;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 
-use super::{Admin, first_token};
+use super::admin_client::Admin;
+use super::first_token;
 use crate::client::{Client, Target, Token, Trust};
 
 /// Where a server's admin listener is by default.

@@ -3,7 +3,8 @@
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use super::{Admin, DRY_RUN, changes, show};
+use super::admin_client::Admin;
+use super::change::{DRY_RUN, changes, show};
 use crate::client::Call;
 use crate::exit::Exit;
 use crate::output::Output;

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use hyper::Method;
 
-use super::{Admin, DRY_RUN, show};
+use super::admin_client::Admin;
+use super::change::{DRY_RUN, show};
 use crate::exit::Exit;
 use crate::output::Output;
 

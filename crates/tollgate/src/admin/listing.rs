@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use super::Admin;
+use super::admin_client::Admin;
 use crate::client::Call;
 use crate::exit::Exit;
 use crate::output::Output;

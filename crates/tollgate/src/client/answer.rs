@@ -5,7 +5,7 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde_json::Value;
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// An answer as it arrived.
 #[derive(Debug)]

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use hyper::client::conn::http1;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -15,8 +17,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use super::Sender;
 use super::target::{Place, Target};
+
+/// Sends requests over one connection.
+pub(super) type Sender = SendRequest<Full<Bytes>>;
 
 /// Whom to trust, and who we are, where TLS is spoken.
 #[derive(Clone, Debug, Default)]

@@ -9,13 +9,14 @@ use tollgate_engine::Engine;
 use tollgate_server::explain::{Case, effective_json};
 use tollgate_store::MonotonicClock;
 
-use crate::commands::check::{decide, time};
+use crate::commands::check::decide;
 use crate::exit::Exit;
 use crate::judge::{Judge, JudgeArgs, Server};
 use crate::load;
 use crate::output::Output;
 use crate::render::{effective_text, explained_text};
 use crate::request::{OwnedRequest, RequestArgs};
+use crate::when;
 
 /// Whose rules, which request.
 #[derive(Debug, clap::Args)]
@@ -37,7 +38,7 @@ pub struct Question {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     after: u64,
     /// Decide at this time instead of now: RFC 3339, or seconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = when::instant_or_seconds)]
     at: Option<Time>,
     /// Print JSON
     #[arg(long)]

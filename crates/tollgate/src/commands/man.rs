@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::CommandFactory;
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -27,8 +26,8 @@ const HELP: &str = r#"Examples:
     man tollgate-rules-test"#;
 
 /// Prints the main page, or writes all.
-pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let command = Cli::command().disable_help_subcommand(true); // every command has its page; `help` needs none
+pub fn run(args: &Args, command: Command, out: &mut Output) -> Result<Exit> {
+    let command = command.disable_help_subcommand(true); // every command has its page; `help` needs none
     match &args.dir {
         Some(dir) => {
             let name = dir.display();

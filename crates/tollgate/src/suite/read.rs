@@ -8,9 +8,9 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{self, Kind, Node};
 use tollgate_rules::{Problem, Report};
 
-use super::Table;
 use super::field::{Value, unknown_field};
 use super::step::{REQUEST_FIELDS, Reader, Step, read_request_field};
+use super::table::Table;
 use crate::input::Source;
 use crate::load::{self, Loaded};
 use crate::request::OwnedRequest;

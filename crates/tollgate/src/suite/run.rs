@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use tollgate_core::{ManualClock, SlotId, Time};
+use tollgate_core::{ManualClock, SlotId};
 use tollgate_engine::{Decision, Engine, Reservation, Verdict as Answer};
-use tollgate_rules::duration;
 use tollgate_rules::spec::Place;
 use tollgate_store::Memory;
 
-use super::Table;
 use super::expect::{Expected, Mismatch};
-use super::step::{Action, Ask, Step};
+use super::step::{Action, Ask, Step, offset};
+use super::table::Table;
 use crate::render::{Palette, Shown, ruling_text};
 
 /// How a table went.
@@ -35,11 +34,6 @@ pub struct Failure {
     /// What was decided, and by which rules.
     pub decision: Option<String>,
     pub rulings: Vec<String>,
-}
-
-/// Time since the start, as a table writes it.
-pub fn offset(start: Time, time: Time) -> String {
-    duration::display(time.since(start).nanos())
 }
 
 /// Plays the table from the start with empty buckets. A failed step does not end it.

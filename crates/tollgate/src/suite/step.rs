@@ -1,6 +1,7 @@
 //! One line of a table: when, what is asked, what should come.
 
 use tollgate_core::{Span, Time};
+use tollgate_rules::duration;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::spec::Place;
@@ -167,7 +168,7 @@ impl Reader<'_> {
         };
         match time {
             Some(time) if time < self.time => {
-                let ended = super::run::offset(self.start, self.time);
+                let ended = offset(self.start, self.time);
                 let problem =
                     value.problem("back-in-time", format!("{} lies before the end of the step before", value.path));
                 problems.push(problem.help(format!("steps go forward; the one before ended at {ended}")));
@@ -208,4 +209,9 @@ impl Reader<'_> {
 
 fn field_value<'a>(step: &Value<'_>, field: &str, node: &'a Node) -> Value<'a> {
     Value { node, path: format!("{}.{field}", step.path) }
+}
+
+/// Time since the start, as a table writes it.
+pub fn offset(start: Time, time: Time) -> String {
+    duration::display(time.since(start).nanos())
 }

@@ -8,7 +8,8 @@ use tollgate_engine::{Decision, Engine, Verdict};
 use tollgate_server::explain::decision_json;
 use tollgate_store::{Memory, MonotonicClock};
 
-use super::{Args, Tally};
+use super::args::Args;
+use super::tally::Tally;
 use crate::load;
 use crate::output::Output;
 use crate::render::Shown;

@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 use tollgate_core::{Clock, Time};
 use tollgate_store::MonotonicClock;
 
-use super::{Args, Tally};
+use super::args::Args;
+use super::tally::Tally;
 use crate::judge::Server;
 use crate::output::Output;
 use crate::render::Shown;

@@ -1,6 +1,6 @@
 //! Addresses as that service writes them.
 
-use super::translate::Given;
+use super::given::Given;
 
 /// Where to listen; `None` if the port is none.
 pub(super) fn listen(host: &str, port: &str) -> Option<String> {
@@ -61,32 +61,4 @@ fn encoded(text: &str) -> String {
         byte => format!("%{byte:02X}"),
     };
     text.bytes().map(letter).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::super::translate::translate;
-
-    #[test]
-    fn stores_are_written_as_urls() {
-        let cases: &[(&[(&str, &str)], &str)] = &[
-            (&[("REDIS_URL", "a:1")], "redis://a:1"),
-            (&[("REDIS_URL", "a:1"), ("REDIS_TLS", "true"), ("REDIS_AUTH", "p@:s")], "rediss://p%40:s@a:1"),
-            (&[("REDIS_URL", "a:1"), ("REDIS_AUTH", "secret/1")], "redis://:secret%2F1@a:1"),
-            (&[("REDIS_URL", "a:1,b:2"), ("REDIS_TYPE", "cluster")], "redis-cluster://a:1,b:2"),
-            (&[("REDIS_URL", "m,a:1, b:2"), ("REDIS_TYPE", "SENTINEL")], "redis-sentinel://a:1,b:2/m"),
-            (&[("REDIS_URL", "redis://u:p@a:1/2")], "redis://u:p@a:1/2"),
-            (&[("REDIS_URL", "redis://a:1"), ("REDIS_AUTH", "p"), ("REDIS_TLS", "1")], "rediss://:p@a:1"),
-            (&[("REDIS_URL", "rediss://a:1"), ("REDIS_TLS", "1")], "rediss://a:1"),
-        ];
-        for (variables, url) in cases {
-            let variables: BTreeMap<String, String> =
-                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let translated = translate(&variables);
-            assert_eq!(translated.settings.get("store").map(String::as_str), Some(*url), "{:?}", translated.problems);
-            assert!(tollgate_server::config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
-        }
-    }
 }

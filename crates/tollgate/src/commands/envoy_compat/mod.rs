@@ -3,6 +3,7 @@
 
 mod address;
 mod duration;
+mod given;
 mod translate;
 mod variables;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tollgate_server::config::Setting;
 
+use super::given::{Given, boolean};
 use super::variables::{BOOLEANS, Fate, VARIABLES};
 use super::{address, duration};
 
@@ -21,7 +22,7 @@ pub struct Translated {
 /// Translates.
 pub fn translate(variables: &BTreeMap<String, String>) -> Translated {
     let mut translated = Translated::default();
-    let given = Given(variables);
+    let given = Given::new(variables);
     translated.booleans(&given);
     translated.listeners(&given);
     translated.tls(&given);
@@ -30,32 +31,6 @@ pub fn translate(variables: &BTreeMap<String, String>) -> Translated {
     translated.logs(&given);
     translated.remarks(&given);
     translated
-}
-
-/// The variables that are set to something.
-pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
-
-impl Given<'_> {
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
-    }
-
-    pub(super) fn or<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
-        self.get(name).unwrap_or(default)
-    }
-
-    pub(super) fn is_true(&self, name: &str) -> bool {
-        self.get(name).and_then(boolean).unwrap_or_default()
-    }
-}
-
-/// As Go reads them.
-fn boolean(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
 }
 
 impl Translated {
@@ -324,5 +299,26 @@ mod tests {
         assert!(level.len() == 1 && level[0].starts_with("LOG_LEVEL: `loud`"), "{level:?}");
         let age = translated(&[("GRPC_MAX_CONNECTION_AGE", "1.5h")]);
         assert_eq!(age.settings.get("grpc_max_connection_age").map(String::as_str), Some("5400s"));
+    }
+
+    #[test]
+    fn stores_are_written_as_urls() {
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[("REDIS_URL", "a:1")], "redis://a:1"),
+            (&[("REDIS_URL", "a:1"), ("REDIS_TLS", "true"), ("REDIS_AUTH", "p@:s")], "rediss://p%40:s@a:1"),
+            (&[("REDIS_URL", "a:1"), ("REDIS_AUTH", "secret/1")], "redis://:secret%2F1@a:1"),
+            (&[("REDIS_URL", "a:1,b:2"), ("REDIS_TYPE", "cluster")], "redis-cluster://a:1,b:2"),
+            (&[("REDIS_URL", "m,a:1, b:2"), ("REDIS_TYPE", "SENTINEL")], "redis-sentinel://a:1,b:2/m"),
+            (&[("REDIS_URL", "redis://u:p@a:1/2")], "redis://u:p@a:1/2"),
+            (&[("REDIS_URL", "redis://a:1"), ("REDIS_AUTH", "p"), ("REDIS_TLS", "1")], "rediss://:p@a:1"),
+            (&[("REDIS_URL", "rediss://a:1"), ("REDIS_TLS", "1")], "rediss://a:1"),
+        ];
+        for (variables, url) in cases {
+            let variables: BTreeMap<String, String> =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let translated = translate(&variables);
+            assert_eq!(translated.settings.get("store").map(String::as_str), Some(*url), "{:?}", translated.problems);
+            assert!(tollgate_server::config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use hyper::Method;
 use serde_json::{Map, Value};
 use tollgate_core::{Span, Time};
 
-use super::line;
+use super::words::line;
 use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, idempotency_key, show};
 use crate::exit::Exit;
 use crate::output::Output;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tollgate_core::{Span, Time};
 use tollgate_rules::datetime;
 
-use super::line;
+use super::words::line;
 use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, show};
 use crate::exit::Exit;
 use crate::output::Output;

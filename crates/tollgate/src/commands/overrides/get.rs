@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{numbers, state};
+use super::words::{numbers, state};
 use crate::admin::{ScopeArgs, details};
 use crate::exit::Exit;
 use crate::output::Output;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tollgate_core::{Span, Wait};
 
-use super::{Row, Said, Shown};
+use super::view::{Row, Said, Shown};
 
 impl From<&Value> for Shown {
     fn from(answer: &Value) -> Shown {

@@ -4,7 +4,7 @@ use tollgate_core::{Outcome, Span, Wait};
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::Rule;
 
-use super::{Row, Said, Shown, room_text, wait_text};
+use super::view::{Row, Said, Shown, room_text, wait_text};
 use crate::render::visible;
 
 impl From<&Decision> for Shown {

@@ -1,0 +1,188 @@
+//! Asking a server that runs elsewhere: one connection, one call at a time, a deadline on each.
+//!
+//! HTTP/1.1 is all a command line needs, so this is hyper's connection without a pool. Redirects are not followed: they
+//! would carry the token to somebody who was never named.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderName, USER_AGENT};
+use hyper::{Method, Request, Response};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{interval, sleep, timeout};
+
+use super::answer::Answer;
+use super::call::Call;
+use super::connect::{Connector, Sender, Trust};
+use super::target::Target;
+use super::token::Token;
+
+/// How often somebody who watches is told that a call still goes on.
+const TICK: Duration = Duration::from_millis(200);
+
+/// A connection to a server, made when it is first needed and again when it was closed.
+pub struct Client {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    connector: Connector,
+    token: Option<Token>,
+    open: Option<Sender>,
+}
+
+impl Client {
+    /// A client of `target`.
+    pub fn new(target: Target, token: Option<Token>, trust: &Trust) -> Result<Client> {
+        let runtime = Builder::new_current_thread().enable_all().build().context("cannot start the client")?;
+        Ok(Client { runtime: Some(runtime), connector: Connector::new(target, trust)?, token, open: None })
+    }
+
+    /// Sends JSON to a path of the API. An error says that there was no answer; any status is one.
+    pub fn post(&mut self, segments: &[&str], json: String) -> Result<Answer> {
+        self.send(&Call::new(Method::POST, segments).json(json))
+    }
+
+    /// Sends a call. An error says that there was no answer, a [`Broken`] one that nobody knows what became of it; any
+    /// status is an answer.
+    pub fn send(&mut self, call: &Call) -> Result<Answer> {
+        self.send_watched(call, |_| ())
+    }
+
+    /// The same, and tells how long it has been waited, several times a second.
+    pub fn send_watched(&mut self, call: &Call, mut watch: impl FnMut(Duration)) -> Result<Answer> {
+        let Client { runtime, connector, token, open } = self;
+        let runtime = runtime.as_ref().context("the client has ended")?;
+        let exchange = talk(connector, token.as_ref(), open, call);
+        let answer = runtime.block_on(async {
+            let watched = async {
+                tokio::pin!(exchange);
+                let (mut ticks, mut waited) = (interval(TICK), Duration::ZERO);
+                ticks.tick().await; // the first one comes at once
+                loop {
+                    tokio::select! {
+                        answer = &mut exchange => return answer,
+                        _ = ticks.tick() => {
+                            waited += TICK;
+                            watch(waited);
+                        }
+                    }
+                }
+            };
+            timeout(call.patience, watched).await
+        });
+        let answer = answer.unwrap_or_else(|_| {
+            Err(anyhow!("{} did not answer within {} s", connector.target(), call.patience.as_secs()))
+        });
+        if answer.is_err() {
+            *open = None; // half an exchange is left on it
+        }
+        answer
+    }
+
+    /// Lets time pass.
+    pub fn wait(&self, time: Duration) {
+        if let Some(runtime) = &self.runtime {
+            runtime.block_on(async { sleep(time).await });
+        }
+    }
+}
+
+impl Drop for Client {
+    /// A name that is still being looked up holds a thread; nobody waits for that any more.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The connection ended before the answer: the call may have been carried out or not.
+#[derive(Debug)]
+pub struct Broken(String);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+async fn talk(connector: &Connector, token: Option<&Token>, open: &mut Option<Sender>, call: &Call) -> Result<Answer> {
+    let target = connector.target();
+    let mut request = Request::builder()
+        .method(&call.method)
+        .uri(format!("{}{}", target.prefix(), call.path))
+        .header(HOST, target.authority())
+        .header(ACCEPT, "application/json, application/problem+json, application/yaml;q=0.9")
+        .header(USER_AGENT, concat!("tollgate/", env!("CARGO_PKG_VERSION")));
+    if let Some(token) = token {
+        request = request.header(AUTHORIZATION, token.header());
+    }
+    for (name, value) in &call.headers {
+        request = request.header(name, value);
+    }
+    let mut bytes = Bytes::new();
+    if let Some(body) = &call.body {
+        request = request.header(CONTENT_TYPE, body.media);
+        bytes = body.bytes.clone();
+    }
+    let request = request.body(Full::new(bytes)).context("the request cannot be sent")?;
+    let response = exchange(connector, open, request).await?;
+    let (head, body) = response.into_parts();
+    let header = |name: HeaderName| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (media, etag) = (header(CONTENT_TYPE).unwrap_or_default(), header(ETAG));
+    match Limited::new(body, call.answer_bytes_max).collect().await {
+        Ok(body) => Ok(Answer { from: target.to_string(), status: head.status, media, etag, body: body.to_bytes() }),
+        Err(error) => match error.is::<hyper::Error>() {
+            true => Err(Broken(format!("the answer of {target} cannot be read: {error}")).into()),
+            false => bail!("the answer of {target} cannot be read: {error}"),
+        },
+    }
+}
+
+/// Sends on the open connection, or on a new one. A server may close an idle connection at any time, so what never left
+/// is sent again; a check that may have arrived is not, because it would be charged twice.
+async fn exchange(
+    connector: &Connector,
+    open: &mut Option<Sender>,
+    mut request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>> {
+    if let Some(sender) = open.as_mut().filter(|sender| !sender.is_closed()) {
+        match sender.try_send_request(request).await {
+            Ok(response) => return Ok(response),
+            Err(mut error) => match error.take_message() {
+                Some(unsent) => request = unsent,
+                None => return Err(broken(connector.target(), error.error())),
+            },
+        }
+    }
+    let sender = open.insert(connector.connect().await?);
+    sender.send_request(request).await.map_err(|error| broken(connector.target(), &error))
+}
+
+fn broken(target: &Target, error: &hyper::Error) -> anyhow::Error {
+    match error.is_parse() && !target.is_tls() {
+        true => anyhow!("{target} does not answer in HTTP; does it speak TLS? then write https://"),
+        false => match complaint(error) {
+            Some(why) => anyhow!("{target} does not take our certificate, or wants one: see --cert and --key ({why})"),
+            None => Broken(format!("{target} closed the connection without an answer: {error}")).into(),
+        },
+    }
+}
+
+/// What a server says of our certificate. It says so after the handshake, to whoever reads first.
+fn complaint(error: &hyper::Error) -> Option<&rustls::Error> {
+    let mut inner = error.source();
+    while let Some(error) = inner {
+        let of_tls = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        match of_tls.and_then(|error| error.downcast_ref()) {
+            Some(alert @ rustls::Error::AlertReceived(_)) => return Some(alert),
+            _ => inner = error.source(),
+        }
+    }
+    None
+}

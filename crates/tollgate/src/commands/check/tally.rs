@@ -1,0 +1,29 @@
+//! How many requests were allowed and denied so far.
+
+use tollgate_core::Time;
+
+use crate::render::{Palette, Shown, for_people};
+
+/// What was decided so far.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) allowed: u64,
+    pub(super) denied: u64,
+    first: Option<Time>,
+}
+
+impl Tally {
+    pub(super) fn count(&mut self, is_allowed: bool) {
+        match is_allowed {
+            true => self.allowed += 1,
+            false => self.denied += 1,
+        }
+    }
+
+    /// One decision of many, in one line.
+    pub(super) fn line(&mut self, shown: &Shown, now: Time, palette: Palette) -> String {
+        let since = now.since(*self.first.get_or_insert(now));
+        let when = format!("{:>5}  +{:<8}", self.allowed + self.denied, for_people(since));
+        format!("{}  {}", palette.faint(&when), shown.headline(palette))
+    }
+}

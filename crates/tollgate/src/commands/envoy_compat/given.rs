@@ -1,0 +1,33 @@
+//! The environment variables of that service.
+
+use std::collections::BTreeMap;
+
+/// The variables that are set to something.
+pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
+
+impl<'v> Given<'v> {
+    pub(super) fn new(variables: &'v BTreeMap<String, String>) -> Given<'v> {
+        Given(variables)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    pub(super) fn or<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
+        self.get(name).unwrap_or(default)
+    }
+
+    pub(super) fn is_true(&self, name: &str) -> bool {
+        self.get(name).and_then(boolean).unwrap_or_default()
+    }
+}
+
+/// As Go reads them.
+pub(super) fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,139 @@
+//! What is shown of a decision, and how.
+
+use tollgate_core::{Span, Wait};
+
+use crate::render::{Palette, Table, for_people, visible};
+
+/// What is shown of a decision.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shown {
+    pub(super) allowed: bool,
+    /// The deciding rule, if one did.
+    pub(super) rule: Option<String>,
+    /// Why no rule decided.
+    pub(super) reason: Option<String>,
+    /// What is left, and of how many; of the deciding rule.
+    pub(super) room: Option<(u64, u64)>,
+    pub(super) wait: Wait,
+    pub(super) delay: Span,
+    pub(super) mode: String,
+    pub(super) generation: u64,
+    pub(super) rows: Vec<Row>,
+}
+
+/// What one rule said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) decides: bool,
+    pub(super) name: String,
+    pub(super) said: Said,
+    pub(super) limit: Option<u64>,
+    pub(super) remaining: Option<u64>,
+    pub(super) wait: Wait,
+    /// Until it is as if unused; servers do not tell that of every rule.
+    pub(super) reset: Option<Span>,
+    pub(super) delay: Span,
+    pub(super) shadow: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Allowed,
+    Denied,
+    Unlimited,
+}
+
+impl Shown {
+    /// Whether the request may pass.
+    pub fn is_allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// What was decided, in one line: `denied by per-key: retry after 1s`.
+    pub fn headline(&self, palette: Palette) -> String {
+        let verdict = if self.allowed { palette.good("allowed") } else { palette.bad("denied") };
+        let Some(rule) = &self.rule else {
+            return format!("{verdict}: {}", visible(self.reason.as_deref().unwrap_or("no rule decided")));
+        };
+        let detail = match (self.wait, self.room) {
+            (Wait::None, Some((left, limit))) => room_text(left, limit),
+            (Wait::None, None) => "no limit".to_owned(),
+            (wait, _) => wait_text(wait),
+        };
+        let delay = match self.delay {
+            Span::ZERO => String::new(),
+            delay => format!(", after waiting {}", for_people(delay)),
+        };
+        format!("{verdict} by {}: {detail}{delay}", palette.strong(rule))
+    }
+
+    /// The whole decision: the headline, every rule's outcome, who decided under which rules.
+    pub fn text(&self, palette: Palette) -> String {
+        let mut text = self.headline(palette) + "\n";
+        if !self.rows.is_empty() {
+            text.push('\n');
+            text.push_str(&self.table(palette).to_string());
+        }
+        let facts = format!("mode {}, rules generation {}", self.mode, self.generation);
+        text.push_str(&format!("\n{}\n", palette.faint(&facts)));
+        text
+    }
+
+    fn table(&self, palette: Palette) -> Table {
+        let reset = if self.rows.iter().any(|row| row.reset.is_some()) { "RESET AFTER" } else { "" };
+        let heading = ["", "RULE", "OUTCOME", "LIMIT", "REMAINING", "RETRY AFTER", reset, ""];
+        let mut table = Table::new(heading, |text| palette.faint(text));
+        self.rows.iter().for_each(|row| table.row(row.cells(!reset.is_empty(), palette)));
+        table
+    }
+}
+
+impl Row {
+    fn cells(&self, with_reset: bool, palette: Palette) -> [(String, String); 8] {
+        let plain = |text: String| (text.clone(), visible(&text));
+        let number = |number: Option<u64>| plain(number.map_or_else(|| "-".to_owned(), |number| number.to_string()));
+        let retry = match self.wait {
+            Wait::None => "-".to_owned(),
+            Wait::For(span) => for_people(span),
+            Wait::Never => "never".to_owned(),
+        };
+        let verdict = match self.said {
+            Said::Denied => ("denied".to_owned(), palette.bad("denied")),
+            Said::Unlimited => ("unlimited".to_owned(), palette.good("unlimited")),
+            Said::Allowed => ("allowed".to_owned(), palette.good("allowed")),
+        };
+        let reset = match self.reset {
+            Some(span) => for_people(span),
+            None if with_reset => "-".to_owned(),
+            None => String::new(),
+        };
+        let mark = if self.decides { ">" } else { " " };
+        let note = match self.delay {
+            _ if self.shadow => "shadow: does not deny".to_owned(),
+            Span::ZERO => String::new(),
+            delay => format!("queued for {}", for_people(delay)),
+        };
+        [
+            (mark.to_owned(), palette.strong(mark)),
+            plain(self.name.clone()),
+            verdict,
+            number(self.limit),
+            number(self.remaining),
+            plain(retry),
+            plain(reset),
+            (note.clone(), palette.warn(&note)),
+        ]
+    }
+}
+
+pub(super) fn room_text(left: u64, limit: u64) -> String {
+    format!("{left} of {limit} left")
+}
+
+pub(super) fn wait_text(wait: Wait) -> String {
+    match wait {
+        Wait::None => "now".to_owned(),
+        Wait::For(span) => format!("retry after {}", for_people(span)),
+        Wait::Never => "can never pass, the cost exceeds the limit".to_owned(),
+    }
+}
