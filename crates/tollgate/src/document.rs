@@ -11,10 +11,10 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{self, Kind, Node, is_blank};
 use tollgate_rules::{Report, duration};
 
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 
 /// Fields in the order in which people write them, of rules and of what stands in them; others follow by name.
-const ORDER: [&str; 22] = [
+const FIELD_ORDER: [&str; 22] = [
     "rule_id",
     "client_key",
     "rule",
@@ -40,12 +40,12 @@ const ORDER: [&str; 22] = [
 ];
 
 /// What a server says of a rule, and nobody may tell it.
-const OF_THE_SERVER: [&str; 7] =
+const READ_ONLY_FIELDS: [&str; 7] =
     ["source", "location", "mode_override", "created_at", "updated_at", "version", "namespace"];
 
 /// The place of a field among others.
 pub fn rank(field: &str) -> usize {
-    ORDER.iter().position(|known| *known == field).unwrap_or(ORDER.len())
+    FIELD_ORDER.iter().position(|known| *known == field).unwrap_or(FIELD_ORDER.len())
 }
 
 /// A rule from a file, or standard input for `-`.
@@ -69,7 +69,7 @@ impl RuleDocument {
             bail!("{} is a rules file, not a single rule: use tollgate rules import", source.name);
         }
         let version = rule.get("version").map(|version| version.to_string().trim_matches('"').to_owned());
-        OF_THE_SERVER.iter().for_each(|field| {
+        READ_ONLY_FIELDS.iter().for_each(|field| {
             rule.remove(*field);
         });
         // In rules files the name is the id.
@@ -79,7 +79,7 @@ impl RuleDocument {
     }
 }
 
-fn values(source: &Source) -> Result<Value> {
+fn values(source: &SourceText) -> Result<Value> {
     if source.text.trim_start().starts_with('{')
         && let Ok(value) = serde_json::from_str(&source.text)
     {
@@ -121,15 +121,15 @@ fn number(text: &str) -> Option<Value> {
 /// A rule as YAML, one field per line.
 pub fn rule_yaml(rule: &Value) -> String {
     let mut fields: Vec<(&String, &Value)> =
-        rule.as_object().into_iter().flatten().filter(|(name, value)| !unsaid(rule, name, value)).collect();
+        rule.as_object().into_iter().flatten().filter(|(name, value)| !is_omitted(rule, name, value)).collect();
     fields.sort_by_key(|(name, _)| rank(name));
     fields.into_iter().map(|(name, value)| format!("{}: {}\n", scalar(name), flow(value))).collect()
 }
 
 /// What goes without saying: what only the server knows, and a name that is the id.
-fn unsaid(rule: &Value, name: &str, value: &Value) -> bool {
+fn is_omitted(rule: &Value, name: &str, value: &Value) -> bool {
     let named_after_its_id = name == "name" && (value == "" || rule.get("rule_id") == Some(value));
-    value.is_null() || OF_THE_SERVER.contains(&name) || named_after_its_id
+    value.is_null() || READ_ONLY_FIELDS.contains(&name) || named_after_its_id
 }
 
 fn flow(value: &Value) -> String {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Value {
-        values(&Source { name: "rule.yaml".to_owned(), text: text.to_owned() }).unwrap()
+        values(&SourceText { name: "rule.yaml".to_owned(), text: text.to_owned() }).unwrap()
     }
 
     #[test]

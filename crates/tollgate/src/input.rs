@@ -12,7 +12,7 @@ pub const BYTES_MAX: u64 = yaml::TEXT_BYTES_MAX as u64;
 
 /// A text and the name under which it is reported.
 #[derive(Debug)]
-pub struct Source {
+pub struct SourceText {
     /// The name as people gave it.
     pub name: String,
     /// What is in it.
@@ -20,13 +20,13 @@ pub struct Source {
 }
 
 /// Reads a file, or standard input for `-`. An error of type [`tollgate_rules::Report`] says that it is no text.
-pub fn read(path: &Path) -> Result<Source> {
+pub fn read(path: &Path) -> Result<SourceText> {
     let (name, bytes) = match is_stdin(path) {
         true => ("<stdin>".to_owned(), read_bounded(io::stdin().lock(), "standard input")?),
         false => (path.to_string_lossy().into_owned(), read_file(path)?),
     };
     let text = decode(&name, &bytes)?.to_owned();
-    Ok(Source { name, text })
+    Ok(SourceText { name, text })
 }
 
 /// True for `-`.

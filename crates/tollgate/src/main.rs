@@ -6,10 +6,10 @@ mod admin;
 mod cli;
 mod client;
 mod commands;
+mod decider;
 mod document;
 mod exit;
 mod input;
-mod judge;
 mod load;
 mod output;
 mod render;
@@ -25,7 +25,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::cli::Cli;
-use crate::client::Refusal;
+use crate::client::ApiProblem;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let exit = match Cli::try_parse() {
         Ok(cli) => cli::run(cli, &mut out).unwrap_or_else(|error| {
             out.error(&error);
-            error.downcast_ref::<Refusal>().map_or(Exit::Unusable, Refusal::exit)
+            error.downcast_ref::<ApiProblem>().map_or(Exit::Unusable, ApiProblem::exit)
         }),
         Err(error) => {
             // To a closed pipe there is nothing to say, and nobody to say it to.

@@ -9,7 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use serde_json::Value;
 use tollgate_rules::Report;
 
-use crate::client::Refusal;
+use crate::client::ApiProblem;
 use crate::exit::Exit;
 use crate::render::{Palette, colour_report, visible};
 
@@ -66,17 +66,17 @@ impl Output {
     pub fn line(&mut self, line: &str) -> io::Result<()> {
         self.text(line)?;
         self.text("\n")?;
-        if self.is_terminal { self.keep(BufWriter::flush) } else { Ok(()) }
+        if self.is_terminal { self.write_stdout(BufWriter::flush) } else { Ok(()) }
     }
 
     /// Writes bytes to standard output.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.keep(|out| out.write_all(bytes))
+        self.write_stdout(|out| out.write_all(bytes))
     }
 
     /// Writes what is buffered.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.keep(BufWriter::flush)
+        self.write_stdout(BufWriter::flush)
     }
 
     /// Writes a JSON document over several lines.
@@ -91,14 +91,14 @@ impl Output {
 
     /// Says on standard error why a command could not do its work, after what was said before.
     pub fn error(&mut self, error: &anyhow::Error) {
-        let _ = self.keep(BufWriter::flush); // reported when the command ends
+        let _ = self.write_stdout(BufWriter::flush); // reported when the command ends
         if let Some(report) = error.downcast_ref::<Report>() {
-            self.complain(&colour_report(report, self.err_palette));
-        } else if let Some(refusal) = error.downcast_ref::<Refusal>() {
-            self.complain(&refusal.lines(self.err_palette));
+            self.write_stderr(&colour_report(report, self.err_palette));
+        } else if let Some(problem) = error.downcast_ref::<ApiProblem>() {
+            self.write_stderr(&problem.lines(self.err_palette));
         } else {
             let message = visible(&format!("{error:#}"));
-            self.complain(&format!("{}: {message}\n", self.err_palette.bad("error")));
+            self.write_stderr(&format!("{}: {message}\n", self.err_palette.bad("error")));
         }
     }
 
@@ -106,7 +106,7 @@ impl Output {
     /// watches, nothing is said.
     pub fn progress(&mut self, text: &str) {
         if self.err_is_terminal && (self.in_progress || !text.is_empty()) {
-            self.complain(&format!("\r\u{1b}[K{}", visible(text)));
+            self.write_stderr(&format!("\r\u{1b}[K{}", visible(text)));
             self.in_progress = !text.is_empty();
         }
     }
@@ -116,8 +116,8 @@ impl Output {
         if !self.err_is_terminal || !io::stdin().is_terminal() {
             return None;
         }
-        let _ = self.keep(BufWriter::flush); // reported when the command ends
-        self.complain(&format!("{} [y/N] ", visible(question)));
+        let _ = self.write_stdout(BufWriter::flush); // reported when the command ends
+        self.write_stderr(&format!("{} [y/N] ", visible(question)));
         let mut answer = String::new();
         let read = io::stdin().lock().take(16).read_line(&mut answer);
         Some(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
@@ -125,26 +125,26 @@ impl Output {
 
     /// Says on standard error what is probably not as meant.
     pub fn warning(&mut self, text: &str) {
-        let _ = self.keep(BufWriter::flush); // reported when the command ends
-        self.complain(&format!("{}: {}\n", self.err_palette.warn("warning"), visible(text)));
+        let _ = self.write_stdout(BufWriter::flush); // reported when the command ends
+        self.write_stderr(&format!("{}: {}\n", self.err_palette.warn("warning"), visible(text)));
     }
 
     /// Writes what is still buffered; output that is lost makes any answer unusable.
     pub fn finish(mut self) -> Exit {
-        match self.keep(BufWriter::flush) {
+        match self.write_stdout(BufWriter::flush) {
             Ok(()) => Exit::Ok,
             Err(error) => {
-                self.complain(&format!("error: cannot write the output: {error}\n"));
+                self.write_stderr(&format!("error: cannot write the output: {error}\n"));
                 Exit::Unusable
             }
         }
     }
 
-    fn complain(&mut self, text: &str) {
+    fn write_stderr(&mut self, text: &str) {
         let _ = self.err.write_all(text.as_bytes()); // nowhere left to say that this failed
     }
 
-    fn keep(&mut self, write: impl FnOnce(&mut BufWriter<Stdout>) -> io::Result<()>) -> io::Result<()> {
+    fn write_stdout(&mut self, write: impl FnOnce(&mut BufWriter<Stdout>) -> io::Result<()>) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }

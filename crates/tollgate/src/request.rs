@@ -90,14 +90,14 @@ impl OwnedRequest {
         Ok(())
     }
 
-    /// Attributes without a name of their own, for [`OwnedRequest::ask`].
+    /// Attributes without a name of their own, for [`OwnedRequest::to_request`].
     pub fn custom(&self) -> Vec<(&str, &str)> {
         let custom = self.attributes.iter().filter(|(name, _)| Attribute::from_name(name).is_none());
         custom.map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 
     /// The request as the engine takes it.
-    pub fn ask<'a>(
+    pub fn to_request<'a>(
         &'a self,
         namespace: &'a str,
         custom: &'a [(&'a str, &'a str)],
@@ -222,7 +222,7 @@ impl AttributeArgs {
     }
 
     /// Sets what was given on a request.
-    pub fn over(&self, mut request: OwnedRequest) -> OwnedRequest {
+    pub fn apply_to(&self, mut request: OwnedRequest) -> OwnedRequest {
         let known = self.known().into_iter().filter_map(|(attribute, value)| Some((attribute.name(), value?)));
         let custom = self.custom.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in known.chain(custom) {
@@ -253,8 +253,8 @@ impl RequestArgs {
     }
 
     /// The request, on top of one that was given in another form.
-    pub fn over(&self, request: OwnedRequest) -> OwnedRequest {
-        let request = self.attributes.over(request);
+    pub fn apply_to(&self, request: OwnedRequest) -> OwnedRequest {
+        let request = self.attributes.apply_to(request);
         OwnedRequest {
             namespace: self.namespace.clone().or(request.namespace),
             cost: self.cost.unwrap_or(request.cost),
@@ -316,6 +316,6 @@ mod tests {
         let json = OwnedRequest::from_json(r#"{"tier":"free","cost":3}"#).unwrap();
         let attributes = AttributeArgs { tier: Some("paid".to_owned()), ..AttributeArgs::default() };
         let args = RequestArgs { attributes, ..RequestArgs::default() };
-        assert_eq!(args.over(json).summary(), "tier=paid cost=3");
+        assert_eq!(args.apply_to(json).summary(), "tier=paid cost=3");
     }
 }

@@ -27,19 +27,19 @@ impl SettingsArgs {
     }
 
     /// The same, over values that somebody else's variables say: those of our own beat them.
-    pub fn resolve_over(&self, others: BTreeMap<&'static str, String>, out: &mut Output) -> Result<Resolved> {
+    pub fn resolve_over(&self, weaker: BTreeMap<&'static str, String>, out: &mut Output) -> Result<Resolved> {
         let variable = |name: &str| Setting::named(name).map(Setting::variable);
         let mut environment: BTreeMap<String, String> =
-            others.into_iter().filter_map(|(name, value)| Some((variable(name)?, value))).collect();
+            weaker.into_iter().filter_map(|(name, value)| Some((variable(name)?, value))).collect();
         environment.extend(Sources::environment_of_process());
         let sources = Sources { file: self.file.clone(), flags: self.flags.clone(), environment };
-        let resolved = sources.resolve().map_err(|error| all_but_the_last(error, out))?;
+        let resolved = sources.resolve().map_err(|error| report_all_but_last(error, out))?;
         resolved.unknown_environment.iter().for_each(|variable| out.warning(&variable.to_string()));
         Ok(resolved)
     }
 }
 
-fn all_but_the_last(error: ConfigError, out: &mut Output) -> Error {
+fn report_all_but_last(error: ConfigError, out: &mut Output) -> Error {
     let mistakes = error.mistakes.into_iter().map(Error::new);
     let mut errors: Vec<Error> = error.report.into_iter().map(Error::new).chain(mistakes).collect();
     let last = errors.pop().unwrap_or_else(|| Error::msg("the configuration cannot be read"));

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 
-use super::admin_client::Admin;
+use super::admin_client::AdminClient;
 use super::first_token;
-use crate::client::{Client, Target, Token, Trust};
+use crate::client::{ApiClient, BearerToken, ServerUrl, TlsTrust};
 
 /// Where a server's admin listener is by default.
-pub const ADMIN: &str = "http://127.0.0.1:8090";
+pub const DEFAULT_ADMIN_URL: &str = "http://127.0.0.1:8090";
 
 /// Which server, and how it is spoken to.
 #[derive(Clone, Debug, clap::Args)]
@@ -54,7 +54,7 @@ pub struct EveryScopeArgs {
 
 impl EveryScopeArgs {
     /// The API of that server. Nothing is sent yet.
-    pub fn admin(&self) -> Result<Admin> {
+    pub fn admin(&self) -> Result<AdminClient> {
         self.server.within(self.namespace.clone())
     }
 
@@ -66,22 +66,22 @@ impl EveryScopeArgs {
 
 impl ServerArgs {
     /// The API of that server. Nothing is sent yet.
-    pub fn admin(&self) -> Result<Admin> {
+    pub fn admin(&self) -> Result<AdminClient> {
         self.within(None)
     }
 
-    fn within(&self, namespace: Option<String>) -> Result<Admin> {
+    fn within(&self, namespace: Option<String>) -> Result<AdminClient> {
         // A variable that is set to nothing counts as not set, as for every setting.
-        let url = self.url.as_deref().filter(|url| !url.is_empty()).unwrap_or(ADMIN);
-        let target: Target = url.parse().map_err(|fault| anyhow!("--url: {fault}"))?;
-        let token = match Token::find(self.token_file.as_deref())? {
+        let url = self.url.as_deref().filter(|url| !url.is_empty()).unwrap_or(DEFAULT_ADMIN_URL);
+        let target: ServerUrl = url.parse().map_err(|fault| anyhow!("--url: {fault}"))?;
+        let token = match BearerToken::find(self.token_file.as_deref())? {
             None if target.is_local() => first_token::find()?,
             token => token,
         };
         let identity = self.cert.clone().zip(self.key.clone());
         let has_token = token.is_some();
-        let client = Client::new(target, token, &Trust { ca: self.ca.clone(), identity })?;
-        Ok(Admin { client, namespace, has_token })
+        let client = ApiClient::new(target, token, &TlsTrust { ca: self.ca.clone(), identity })?;
+        Ok(AdminClient { client, namespace, has_token })
     }
 }
 
@@ -92,12 +92,12 @@ impl ScopeArgs {
     }
 
     /// The API within the namespace that was named, or else in this one.
-    pub fn admin_of(&self, otherwise: Option<String>) -> Result<Admin> {
+    pub fn admin_of(&self, otherwise: Option<String>) -> Result<AdminClient> {
         self.server.within(self.namespace.clone().or(otherwise))
     }
 
     /// The API of that server, within that namespace. Nothing is sent yet.
-    pub fn admin(&self) -> Result<Admin> {
+    pub fn admin(&self) -> Result<AdminClient> {
         self.server.within(self.namespace.clone())
     }
 }

@@ -4,9 +4,9 @@ use anyhow::{Context, Result};
 use rustls::crypto::aws_lc_rs;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Call};
+use crate::client::{ApiCall, ApiResponse};
 use crate::output::Output;
-use crate::render::{Tally, changes_text};
+use crate::render::{ChangeCounts, changes_text};
 
 /// Whether to change anything, and for whom to say it.
 #[derive(Clone, Debug, clap::Args)]
@@ -21,23 +21,23 @@ pub struct ChangeArgs {
 
 impl ChangeArgs {
     /// The call, as a dry run if that is wanted.
-    pub fn call(&self, call: Call) -> Call {
+    pub fn call(&self, call: ApiCall) -> ApiCall {
         if self.dry_run { call.query("dry_run", "true") } else { call }
     }
 }
 
 /// The changes that an answer lists.
-pub fn changes(answer: &Value) -> &[Value] {
-    answer.get("changes").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+pub fn changes(response: &Value) -> &[Value] {
+    response.get("changes").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Prints the changes of an answer, then how many, then `last`.
-pub fn show(answer: &Answer, json: bool, last: &str, out: &mut Output) -> Result<Tally> {
-    let told = answer.json()?;
-    let changes = changes(&told);
-    let tally = Tally::of(changes);
+pub fn show(response: &ApiResponse, json: bool, last: &str, out: &mut Output) -> Result<ChangeCounts> {
+    let body = response.json()?;
+    let changes = changes(&body);
+    let tally = ChangeCounts::of(changes);
     match json {
-        true => out.line(&answer.text())?,
+        true => out.line(&response.text())?,
         false => {
             out.text(&changes_text(changes, out.palette()))?;
             out.line(&format!("{tally}{last}"))?;

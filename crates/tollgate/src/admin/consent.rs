@@ -3,12 +3,12 @@
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use super::admin_client::Admin;
+use super::admin_client::AdminClient;
 use super::change::{DRY_RUN, changes, show};
-use crate::client::Call;
+use crate::client::ApiCall;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, changes_text};
+use crate::render::{ChangeCounts, changes_text};
 
 /// Whether it is meant, and how it is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,52 +25,58 @@ pub struct ConsentArgs {
 }
 
 /// What came of it.
-pub enum Agreed {
+pub enum ConsentOutcome {
     /// It was done; the answer is still to be told.
     Done(Value),
     /// All is said.
-    Told,
+    Printed,
     /// A person said no.
-    No,
+    Declined,
 }
 
-impl Agreed {
+impl ConsentOutcome {
     /// How the command ends.
     pub fn exit(&self) -> Exit {
         match self {
-            Agreed::Done(_) | Agreed::Told => Exit::Ok,
-            Agreed::No => Exit::No,
+            ConsentOutcome::Done(_) | ConsentOutcome::Printed => Exit::Ok,
+            ConsentOutcome::Declined => Exit::No,
         }
     }
 }
 
 impl ConsentArgs {
     /// Sends a call, if it is meant.
-    pub fn send(&self, admin: &mut Admin, call: &Call, question: &str, out: &mut Output) -> Result<Agreed> {
+    pub fn send(
+        &self,
+        admin: &mut AdminClient,
+        call: &ApiCall,
+        question: &str,
+        out: &mut Output,
+    ) -> Result<ConsentOutcome> {
         let tried = call.clone().query("dry_run", "true");
         if self.dry_run {
-            let answer = admin.send_long(&tried, "comparing", out)?;
-            show(&answer, self.json, DRY_RUN, out)?;
-            return Ok(Agreed::Told);
+            let response = admin.send_long(&tried, "comparing", out)?;
+            show(&response, self.json, DRY_RUN, out)?;
+            return Ok(ConsentOutcome::Printed);
         }
         if !self.yes {
             let asks = !self.json && out.is_terminal();
-            let answer = if asks { admin.send_long(&tried, "comparing", out)?.json()? } else { Value::Null };
-            let tally = Tally::of(changes(&answer));
+            let response = if asks { admin.send_long(&tried, "comparing", out)?.json()? } else { Value::Null };
+            let tally = ChangeCounts::of(changes(&response));
             if asks {
-                out.text(&changes_text(changes(&answer), out.palette()))?;
+                out.text(&changes_text(changes(&response), out.palette()))?;
             }
             match asks.then(|| out.confirm(&format!("{question} ({tally})?"))).flatten() {
                 Some(true) => {}
-                Some(false) => return Ok(Agreed::No),
+                Some(false) => return Ok(ConsentOutcome::Declined),
                 None => bail!("nothing was changed: say --yes to mean it, or --dry-run to look"),
             }
         }
-        let answer = admin.send_long(call, "working", out)?;
+        let response = admin.send_long(call, "working", out)?;
         if self.json {
-            out.line(&answer.text())?;
-            return Ok(Agreed::Told);
+            out.line(&response.text())?;
+            return Ok(ConsentOutcome::Printed);
         }
-        Ok(Agreed::Done(answer.json()?))
+        Ok(ConsentOutcome::Done(response.json()?))
     }
 }

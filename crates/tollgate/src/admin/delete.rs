@@ -3,7 +3,7 @@
 use anyhow::Result;
 use hyper::Method;
 
-use super::admin_client::Admin;
+use super::admin_client::AdminClient;
 use super::change::{DRY_RUN, show};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -24,7 +24,7 @@ pub struct DeleteArgs {
 
 /// Deletes the thing at a path, of which the last segment is the id.
 pub fn delete(
-    admin: &mut Admin,
+    admin: &mut AdminClient,
     (kind, segments): (&str, &[&str]),
     args: &DeleteArgs,
     out: &mut Output,
@@ -34,8 +34,8 @@ pub fn delete(
         call = call.if_match(&format!("\"{version}\""));
     }
     if args.dry_run {
-        let answer = admin.send(&call.query("dry_run", "true"))?;
-        show(&answer, args.json, DRY_RUN, out)?;
+        let response = admin.send(&call.query("dry_run", "true"))?;
+        show(&response, args.json, DRY_RUN, out)?;
         return Ok(Exit::Ok);
     }
     admin.send(&call)?;

@@ -4,24 +4,24 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::output::Output;
-use crate::render::{member, moment, visible};
+use crate::render::{member, timestamp, visible};
 use crate::when;
 
 /// Prints the members of an object: first those of `order`, then the others by name; without those that say nothing.
 pub fn details(thing: &Value, order: &[&str], out: &mut Output) -> Result<()> {
     let (palette, now) = (out.palette(), when::now());
     let fields = thing.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-    let mut names: Vec<&str> = fields.filter(|name| !is_silent(thing.get(*name))).collect();
+    let mut names: Vec<&str> = fields.filter(|name| !is_empty_value(thing.get(*name))).collect();
     names.sort_by_key(|name| order.iter().position(|known| known == name).unwrap_or(order.len()));
     let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
     for name in names {
-        let text = moment(&member(thing, name), now);
+        let text = timestamp(&member(thing, name), now);
         out.line(&format!("{}  {}", palette.faint(&format!("{name:<width$}")), visible(&text)))?;
     }
     Ok(())
 }
 
-fn is_silent(value: Option<&Value>) -> bool {
+fn is_empty_value(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),

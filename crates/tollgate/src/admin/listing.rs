@@ -3,11 +3,11 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use super::admin_client::Admin;
-use crate::client::Call;
+use super::admin_client::AdminClient;
+use crate::client::ApiCall;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Table, cell};
+use crate::render::{TextTable, cell};
 
 /// Most entries of a page.
 const PAGE: u64 = 1000;
@@ -40,30 +40,30 @@ pub struct Look<'a, const N: usize> {
 
 /// Prints the list that `call` asks for.
 pub fn list<const N: usize>(
-    admin: &mut Admin,
-    call: &Call,
+    admin: &mut AdminClient,
+    call: &ApiCall,
     args: &ListArgs,
     look: &Look<'_, N>,
     out: &mut Output,
 ) -> Result<Exit> {
     let palette = out.palette();
-    let mut table = Table::new(look.heading, |text| palette.faint(text));
+    let mut table = TextTable::new(look.heading, |text| palette.faint(text));
     let (mut shown, mut cursor): (u64, Option<String>) = (0, None);
     loop {
         let wanted = if args.all { PAGE } else { (args.limit - shown).min(PAGE) };
         let page = call.clone().query("limit", &wanted.to_string()).query_some("cursor", cursor.as_deref());
-        let answer = admin.send(&page)?.json()?;
+        let response = admin.send(&page)?.json()?;
         if args.json && cursor.is_none() {
             out.text(&format!("{{\"{}\":[", look.member))?; // not before there is an answer
         }
-        for entry in answer.get(look.member).and_then(Value::as_array).into_iter().flatten() {
+        for entry in response.get(look.member).and_then(Value::as_array).into_iter().flatten() {
             match args.json {
                 true => out.text(&format!("{}\n{entry}", if shown == 0 { "" } else { "," }))?,
                 false => table.row((look.row)(entry).map(cell)),
             }
             shown += 1;
         }
-        cursor = answer.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+        cursor = response.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
         if cursor.is_none() || out.is_closed() || (!args.all && shown >= args.limit) {
             break;
         }
@@ -93,15 +93,15 @@ pub fn author(entry: &Value) -> String {
 
 /// Prints a list that comes whole, as a table.
 pub fn table<const N: usize>(
-    answer: &Value,
+    response: &Value,
     member: &str,
     heading: [&str; N],
     row: impl Fn(&Value) -> [String; N],
     out: &mut Output,
 ) -> Result<()> {
     let palette = out.palette();
-    let entries = answer.get(member).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let mut table = Table::new(heading, |text| palette.faint(text));
+    let entries = response.get(member).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let mut table = TextTable::new(heading, |text| palette.faint(text));
     entries.iter().for_each(|entry| table.row(row(entry).map(cell)));
     match entries.is_empty() {
         true => out.line("none")?,

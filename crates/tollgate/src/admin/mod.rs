@@ -9,10 +9,10 @@ mod details;
 mod first_token;
 mod listing;
 
-pub use admin_client::Admin;
-pub use args::{ADMIN, EveryScopeArgs, ScopeArgs, ServerArgs};
+pub use admin_client::AdminClient;
+pub use args::{DEFAULT_ADMIN_URL, EveryScopeArgs, ScopeArgs, ServerArgs};
 pub use change::{ChangeArgs, DRY_RUN, change, changes, idempotency_key, show};
-pub use consent::{Agreed, ConsentArgs};
+pub use consent::{ConsentArgs, ConsentOutcome};
 pub use delete::{DeleteArgs, delete};
 pub use details::details;
 pub use first_token::find as first_token;

@@ -15,55 +15,55 @@ use hyper::{Method, Request, Response};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{interval, sleep, timeout};
 
-use super::answer::Answer;
-use super::call::Call;
-use super::connect::{Connector, Sender, Trust};
-use super::target::Target;
-use super::token::Token;
+use super::api_call::ApiCall;
+use super::api_response::ApiResponse;
+use super::bearer_token::BearerToken;
+use super::connector::{Connector, Sender, TlsTrust};
+use super::server_url::ServerUrl;
 
 /// How often somebody who watches is told that a call still goes on.
 const TICK: Duration = Duration::from_millis(200);
 
 /// A connection to a server, made when it is first needed and again when it was closed.
-pub struct Client {
+pub struct ApiClient {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     connector: Connector,
-    token: Option<Token>,
+    token: Option<BearerToken>,
     open: Option<Sender>,
 }
 
-impl Client {
+impl ApiClient {
     /// A client of `target`.
-    pub fn new(target: Target, token: Option<Token>, trust: &Trust) -> Result<Client> {
+    pub fn new(target: ServerUrl, token: Option<BearerToken>, trust: &TlsTrust) -> Result<ApiClient> {
         let runtime = Builder::new_current_thread().enable_all().build().context("cannot start the client")?;
-        Ok(Client { runtime: Some(runtime), connector: Connector::new(target, trust)?, token, open: None })
+        Ok(ApiClient { runtime: Some(runtime), connector: Connector::new(target, trust)?, token, open: None })
     }
 
     /// Sends JSON to a path of the API. An error says that there was no answer; any status is one.
-    pub fn post(&mut self, segments: &[&str], json: String) -> Result<Answer> {
-        self.send(&Call::new(Method::POST, segments).json(json))
+    pub fn post(&mut self, segments: &[&str], json: String) -> Result<ApiResponse> {
+        self.send(&ApiCall::new(Method::POST, segments).json(json))
     }
 
-    /// Sends a call. An error says that there was no answer, a [`Broken`] one that nobody knows what became of it; any
+    /// Sends a call. An error says that there was no answer, a [`BrokenConnection`] one that nobody knows what became of it; any
     /// status is an answer.
-    pub fn send(&mut self, call: &Call) -> Result<Answer> {
+    pub fn send(&mut self, call: &ApiCall) -> Result<ApiResponse> {
         self.send_watched(call, |_| ())
     }
 
     /// The same, and tells how long it has been waited, several times a second.
-    pub fn send_watched(&mut self, call: &Call, mut watch: impl FnMut(Duration)) -> Result<Answer> {
-        let Client { runtime, connector, token, open } = self;
+    pub fn send_watched(&mut self, call: &ApiCall, mut watch: impl FnMut(Duration)) -> Result<ApiResponse> {
+        let ApiClient { runtime, connector, token, open } = self;
         let runtime = runtime.as_ref().context("the client has ended")?;
-        let exchange = talk(connector, token.as_ref(), open, call);
-        let answer = runtime.block_on(async {
+        let exchange = send_call(connector, token.as_ref(), open, call);
+        let response = runtime.block_on(async {
             let watched = async {
                 tokio::pin!(exchange);
                 let (mut ticks, mut waited) = (interval(TICK), Duration::ZERO);
                 ticks.tick().await; // the first one comes at once
                 loop {
                     tokio::select! {
-                        answer = &mut exchange => return answer,
+                        response = &mut exchange => return response,
                         _ = ticks.tick() => {
                             waited += TICK;
                             watch(waited);
@@ -71,15 +71,15 @@ impl Client {
                     }
                 }
             };
-            timeout(call.patience, watched).await
+            timeout(call.timeout, watched).await
         });
-        let answer = answer.unwrap_or_else(|_| {
-            Err(anyhow!("{} did not answer within {} s", connector.target(), call.patience.as_secs()))
+        let response = response.unwrap_or_else(|_| {
+            Err(anyhow!("{} did not answer within {} s", connector.target(), call.timeout.as_secs()))
         });
-        if answer.is_err() {
+        if response.is_err() {
             *open = None; // half an exchange is left on it
         }
-        answer
+        response
     }
 
     /// Lets time pass.
@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for ApiClient {
     /// A name that is still being looked up holds a thread; nobody waits for that any more.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
@@ -101,17 +101,22 @@ impl Drop for Client {
 
 /// The connection ended before the answer: the call may have been carried out or not.
 #[derive(Debug)]
-pub struct Broken(String);
+pub struct BrokenConnection(String);
 
-impl fmt::Display for Broken {
+impl fmt::Display for BrokenConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for BrokenConnection {}
 
-async fn talk(connector: &Connector, token: Option<&Token>, open: &mut Option<Sender>, call: &Call) -> Result<Answer> {
+async fn send_call(
+    connector: &Connector,
+    token: Option<&BearerToken>,
+    open: &mut Option<Sender>,
+    call: &ApiCall,
+) -> Result<ApiResponse> {
     let target = connector.target();
     let mut request = Request::builder()
         .method(&call.method)
@@ -135,10 +140,12 @@ async fn talk(connector: &Connector, token: Option<&Token>, open: &mut Option<Se
     let (head, body) = response.into_parts();
     let header = |name: HeaderName| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media, etag) = (header(CONTENT_TYPE).unwrap_or_default(), header(ETAG));
-    match Limited::new(body, call.answer_bytes_max).collect().await {
-        Ok(body) => Ok(Answer { from: target.to_string(), status: head.status, media, etag, body: body.to_bytes() }),
+    match Limited::new(body, call.response_bytes_max).collect().await {
+        Ok(body) => {
+            Ok(ApiResponse { from: target.to_string(), status: head.status, media, etag, body: body.to_bytes() })
+        }
         Err(error) => match error.is::<hyper::Error>() {
-            true => Err(Broken(format!("the answer of {target} cannot be read: {error}")).into()),
+            true => Err(BrokenConnection(format!("the answer of {target} cannot be read: {error}")).into()),
             false => bail!("the answer of {target} cannot be read: {error}"),
         },
     }
@@ -164,18 +171,18 @@ async fn exchange(
     sender.send_request(request).await.map_err(|error| broken(connector.target(), &error))
 }
 
-fn broken(target: &Target, error: &hyper::Error) -> anyhow::Error {
+fn broken(target: &ServerUrl, error: &hyper::Error) -> anyhow::Error {
     match error.is_parse() && !target.is_tls() {
         true => anyhow!("{target} does not answer in HTTP; does it speak TLS? then write https://"),
-        false => match complaint(error) {
+        false => match tls_alert(error) {
             Some(why) => anyhow!("{target} does not take our certificate, or wants one: see --cert and --key ({why})"),
-            None => Broken(format!("{target} closed the connection without an answer: {error}")).into(),
+            None => BrokenConnection(format!("{target} closed the connection without an answer: {error}")).into(),
         },
     }
 }
 
 /// What a server says of our certificate. It says so after the handshake, to whoever reads first.
-fn complaint(error: &hyper::Error) -> Option<&rustls::Error> {
+fn tls_alert(error: &hyper::Error) -> Option<&rustls::Error> {
     let mut inner = error.source();
     while let Some(error) = inner {
         let of_tls = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);

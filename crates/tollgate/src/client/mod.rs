@@ -1,17 +1,17 @@
 //! A client of a running server: addresses, tokens, calls and what comes back.
 
-mod answer;
+mod api_call;
 mod api_client;
-mod call;
-mod connect;
-mod refusal;
-mod target;
-mod token;
+mod api_problem;
+mod api_response;
+mod bearer_token;
+mod connector;
+mod server_url;
 
-pub use answer::Answer;
-pub use api_client::{Broken, Client};
-pub use call::Call;
-pub use connect::Trust;
-pub use refusal::Refusal;
-pub use target::Target;
-pub use token::Token;
+pub use api_call::ApiCall;
+pub use api_client::{ApiClient, BrokenConnection};
+pub use api_problem::ApiProblem;
+pub use api_response::ApiResponse;
+pub use bearer_token::BearerToken;
+pub use connector::TlsTrust;
+pub use server_url::ServerUrl;

@@ -10,8 +10,8 @@ use tollgate_server::explain::{Case, effective_json};
 use tollgate_store::MonotonicClock;
 
 use crate::commands::check::decide;
+use crate::decider::{Decider, DeciderArgs, RemoteServer};
 use crate::exit::Exit;
-use crate::judge::{Judge, JudgeArgs, Server};
 use crate::load;
 use crate::output::Output;
 use crate::render::{effective_text, explained_text};
@@ -23,14 +23,14 @@ use crate::when;
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
-    judge: JudgeArgs,
+    decider: DeciderArgs,
     #[command(flatten)]
-    question: Question,
+    question: ExplainArgs,
 }
 
 /// What is to be explained.
 #[derive(Debug, clap::Args)]
-pub struct Question {
+pub struct ExplainArgs {
     /// The request as JSON, as the HTTP interface takes it; flags win over it
     #[arg(value_name = "REQUEST")]
     json_request: Option<String>,
@@ -74,13 +74,13 @@ Exit codes:
 
 /// Explains the request, or the rules themselves.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    match &args.judge.judge_or_admin()? {
-        Judge::Rules(file) => by_rules(file, &args.question, out),
-        Judge::Server(server) => by_server(server, &args.question, out),
+    match &args.decider.decider_or_admin()? {
+        Decider::Rules(file) => by_rules(file, &args.question, out),
+        Decider::Server(server) => by_server(server, &args.question, out),
     }
 }
 
-impl Question {
+impl ExplainArgs {
     fn is_empty(&self) -> bool {
         self.json_request.is_none() && self.request.is_empty()
     }
@@ -90,7 +90,7 @@ impl Question {
             Some(text) => OwnedRequest::from_json(text).map_err(|error| unreadable(&error))?,
             None => OwnedRequest::default(),
         };
-        Ok(self.request.over(request))
+        Ok(self.request.apply_to(request))
     }
 }
 
@@ -99,7 +99,7 @@ fn unreadable(error: &dyn std::fmt::Display) -> anyhow::Error {
 }
 
 /// Explains by a rules file; without a request, the rules themselves.
-pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Exit> {
+pub fn by_rules(file: &Path, question: &ExplainArgs, out: &mut Output) -> Result<Exit> {
     let loaded = load::rules(file)?;
     if question.is_empty() {
         let rules: Vec<Value> = loaded.set.rules().iter().map(|rule| effective_json(rule).into()).collect();
@@ -116,9 +116,9 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
     let custom = request.custom();
     let slot = |number: u64| request.in_flight.then_some(SlotId(u128::from(number)));
     for number in 0..question.after {
-        let _ = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
+        let _ = decide(&engine, &request.to_request(&loaded.file.namespace, &custom, slot(number)))?;
     }
-    let asked = request.ask(&loaded.file.namespace, &custom, slot(question.after));
+    let asked = request.to_request(&loaded.file.namespace, &custom, slot(question.after));
     let pinned = engine.rules();
     let known = pinned.rules.known_of(&asked);
     let (before, decision) = (decide(&engine, &asked.peek())?, decide(&engine, &asked)?);
@@ -132,7 +132,7 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-fn by_server(server: &Server, question: &Question, out: &mut Output) -> Result<Exit> {
+fn by_server(server: &RemoteServer, question: &ExplainArgs, out: &mut Output) -> Result<Exit> {
     if question.at.is_some() || question.after > 0 {
         bail!("--at and --after need --rules: a server explains what it has counted, now");
     }
@@ -140,10 +140,10 @@ fn by_server(server: &Server, question: &Question, out: &mut Output) -> Result<E
         bail!("say which request: --client-key user:42, or the JSON that callers send");
     }
     let request = question.request()?;
-    let answer = server.client()?.post(&["v1", "explain"], request.to_json()?.to_string())?;
-    let explained = answer.object("decision")?;
+    let response = server.client()?.post(&["v1", "explain"], request.to_json()?.to_string())?;
+    let explained = response.object("decision")?;
     match question.json {
-        true => out.line(&answer.text())?,
+        true => out.line(&response.text())?,
         false => out.text(&explained_text(&request.summary(), &explained, out.palette()))?,
     }
     Ok(Exit::Ok)

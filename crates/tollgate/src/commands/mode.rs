@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::admin::ServerArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment, visible};
+use crate::render::{member, timestamp, visible};
 use crate::when;
 
 /// Which mode.
@@ -49,21 +49,21 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         None => admin.get(&["v1", "mode"]),
         Some(mode) => admin.call(Method::PUT, &["v1", "mode"]).json(json!({ "mode": mode }).to_string()),
     };
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
         return Ok(Exit::Ok);
     }
-    let told = answer.json()?;
-    let mode = member(&told, "mode");
+    let body = response.json()?;
+    let mode = member(&body, "mode");
     let painted = match mode.as_str() {
         "enforce" => out.palette().good(&mode),
         _ => out.palette().warn(&mode),
     };
     // A mode that nobody ever set holds since the beginning of time.
-    let since = told.get("since").and_then(Value::as_str).filter(|since| !since.starts_with("1970"));
-    let since = since.map(|since| format!(", since {}", moment(since, when::now())));
-    let scope = match member(&told, "scope").as_str() {
+    let since = body.get("since").and_then(Value::as_str).filter(|since| !since.starts_with("1970"));
+    let since = since.map(|since| format!(", since {}", timestamp(since, when::now())));
+    let scope = match member(&body, "scope").as_str() {
         "node" => ", this node alone: the fleet will follow when the database is back",
         _ => ", the whole fleet",
     };

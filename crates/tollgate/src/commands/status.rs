@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::admin::ServerArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Palette, member, moment, visible};
+use crate::render::{Palette, member, timestamp, visible};
 use crate::when;
 
 /// Of which server.
@@ -40,11 +40,11 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     let call = admin.get(&["v1", "status"]);
-    let answer = admin.send(&call)?;
-    let status = answer.json()?;
+    let response = admin.send(&call)?;
+    let status = response.json()?;
     let exit = Exit::from_success(is_well(&status));
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
         return Ok(exit);
     }
     let call = admin.get(&["v1", "whoami"]);
@@ -89,7 +89,7 @@ fn text(status: &Value, me: &Value, palette: Palette) -> String {
         state => visible(state),
     };
     let read =
-        status.get("refreshed_at").and_then(Value::as_str).map(|at| format!(", read {}", moment(at, when::now())));
+        status.get("refreshed_at").and_then(Value::as_str).map(|at| format!(", read {}", timestamp(at, when::now())));
     text.push_str(&line("database", format!("{database}{}", visible(&read.unwrap_or_default()))));
     for server in store(status) {
         let (state, address) = (member(server, "state"), member(server, "address"));

@@ -18,13 +18,13 @@ use super::{Palette, visible};
 use crate::document::rank;
 
 /// What every change of a record changes, and nobody asked about.
-const UNSAID: [&str; 5] = ["namespace", "created_at", "updated_at", "version", "since"];
+const HIDDEN_FIELDS: [&str; 5] = ["namespace", "created_at", "updated_at", "version", "since"];
 /// What says nothing of something new.
 const DEFAULTS: [(&str, &str); 2] = [("unlimited", "false"), ("burst_size", "0")];
 
 /// How many things are made, changed and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ChangeCounts {
     /// Made.
     pub made: usize,
     /// Changed.
@@ -33,10 +33,10 @@ pub struct Tally {
     pub deleted: usize,
 }
 
-impl Tally {
+impl ChangeCounts {
     /// Of a list of changes.
-    pub fn of(changes: &[Value]) -> Tally {
-        let mut tally = Tally::default();
+    pub fn of(changes: &[Value]) -> ChangeCounts {
+        let mut tally = ChangeCounts::default();
         for change in changes {
             match sides(change) {
                 (None, _) => tally.made += 1,
@@ -49,20 +49,20 @@ impl Tally {
 
     /// Whether there is nothing at all.
     pub fn is_empty(self) -> bool {
-        self == Tally::default()
+        self == ChangeCounts::default()
     }
 }
 
-impl std::ops::Add for Tally {
-    type Output = Tally;
+impl std::ops::Add for ChangeCounts {
+    type Output = ChangeCounts;
 
-    fn add(self, other: Tally) -> Tally {
-        let Tally { made, changed, deleted } = other;
-        Tally { made: self.made + made, changed: self.changed + changed, deleted: self.deleted + deleted }
+    fn add(self, other: ChangeCounts) -> ChangeCounts {
+        let ChangeCounts { made, changed, deleted } = other;
+        ChangeCounts { made: self.made + made, changed: self.changed + changed, deleted: self.deleted + deleted }
     }
 }
 
-impl std::fmt::Display for Tally {
+impl std::fmt::Display for ChangeCounts {
     /// `2 created, 1 changed, 1 deleted`, without what did not happen.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [(self.made, "created"), (self.changed, "changed"), (self.deleted, "deleted")];
@@ -90,12 +90,12 @@ fn change_text(change: &Value, palette: Palette) -> String {
     match sides(change) {
         (None, Some(after)) => {
             // Its id stands in the title.
-            let told = |(name, value): &(String, String)| {
+            let is_shown = |(name, value): &(String, String)| {
                 let is_id =
                     value == word("id") && ["rule_id", "override_id", "client_key", "name"].contains(&name.as_str());
                 !is_id && !DEFAULTS.contains(&(name.as_str(), value.as_str()))
             };
-            let fields = sorted(fields(after)).into_iter().filter(told);
+            let fields = sorted(fields(after)).into_iter().filter(is_shown);
             let fields = fields.map(|(name, value)| line(format!("{name}: {value}")));
             format!("{}\n{}", palette.good(&format!("+ {title}")), fields.collect::<String>())
         }
@@ -143,7 +143,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
         Value::Object(entries) => {
             for (name, value) in entries {
                 match path {
-                    "" if UNSAID.contains(&name.as_str()) => {}
+                    "" if HIDDEN_FIELDS.contains(&name.as_str()) => {}
                     "" => flatten(name, value, into),
                     _ => flatten(&format!("{path}.{name}"), value, into),
                 }
@@ -190,7 +190,7 @@ mod tests {
 - rule a  (10 per 1s, burst 3 for every request)
 ";
         assert_eq!(changes_text(&changes, Palette { colour: false }), expected);
-        assert_eq!(Tally::of(&changes).to_string(), "1 created, 1 changed, 1 deleted");
-        assert_eq!(Tally::of(&[]).to_string(), "nothing changed");
+        assert_eq!(ChangeCounts::of(&changes).to_string(), "1 created, 1 changed, 1 deleted");
+        assert_eq!(ChangeCounts::of(&[]).to_string(), "nothing changed");
     }
 }

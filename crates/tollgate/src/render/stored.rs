@@ -3,8 +3,8 @@
 use serde_json::Value;
 use tollgate_core::Span;
 
-use super::explained::{heading, key_text, labelled, limit_text, list, number, string};
-use super::{Palette, for_people};
+use super::explanation::{heading, key_text, labelled, limit_text, list, number, string};
+use super::{Palette, human_duration};
 
 /// One rule and what the store has of it for a client.
 pub fn stored_text(rule: &Value, palette: Palette) -> String {
@@ -26,7 +26,7 @@ pub fn stored_text(rule: &Value, palette: Palette) -> String {
         add("store", &format!("{}{}", string(bucket, "store_key").unwrap_or("?"), slot.unwrap_or_default()));
         add("state", &state_text(bucket, string(rule, "consistency").unwrap_or_default()));
         if exists(bucket) {
-            let ttl = number(bucket, "ttl_ms").map(|millis| for_people(Span::from_millis(millis)));
+            let ttl = number(bucket, "ttl_ms").map(|millis| human_duration(Span::from_millis(millis)));
             add("ttl", &ttl.unwrap_or_else(|| "none: the key never expires".to_owned()));
         }
     }

@@ -4,7 +4,7 @@ use super::visible;
 
 /// Rows of cells under a heading; a cell is its text and how it is painted.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct TextTable {
     rows: Vec<Vec<Cell>>,
 }
 
@@ -14,10 +14,10 @@ struct Cell {
     painted: String,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these headings.
-    pub fn new<const N: usize>(heading: [&str; N], paint: impl Fn(&str) -> String) -> Table {
-        let mut table = Table::default();
+    pub fn new<const N: usize>(heading: [&str; N], paint: impl Fn(&str) -> String) -> TextTable {
+        let mut table = TextTable::default();
         table.row(heading.map(|text| (text.to_owned(), paint(text))));
         table
     }
@@ -35,7 +35,7 @@ pub fn cell(text: String) -> (String, String) {
     (text, painted)
 }
 
-impl std::fmt::Display for Table {
+impl std::fmt::Display for TextTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {

@@ -9,7 +9,7 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::yaml::Kind;
 
-use super::field::Value;
+use super::field::FieldValue;
 
 /// Fields that say what should come.
 pub const EXPECT_FIELDS: [&str; 9] =
@@ -17,9 +17,9 @@ pub const EXPECT_FIELDS: [&str; 9] =
 
 /// Expectations; what is not said is not checked.
 #[derive(Debug, Default)]
-pub struct Expect {
+pub struct Expectation {
     /// Of every request of the step.
-    verdict: Option<Expected>,
+    verdict: Option<ExpectedVerdict>,
     /// How many of the step's requests pass.
     pub allowed: Option<u64>,
     /// The rule that decides; `Some(None)`: no rule does.
@@ -37,27 +37,27 @@ pub struct Expect {
 
 /// What is expected of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedVerdict {
     Allow,
     Deny,
     Invalid,
 }
 
-impl Expected {
+impl ExpectedVerdict {
     /// What a decision is.
-    pub fn of(decision: &Decision) -> Expected {
+    pub fn of(decision: &Decision) -> ExpectedVerdict {
         match decision.verdict {
-            Verdict::Allow => Expected::Allow,
-            Verdict::Deny => Expected::Deny,
-            Verdict::Invalid(_) => Expected::Invalid,
+            Verdict::Allow => ExpectedVerdict::Allow,
+            Verdict::Deny => ExpectedVerdict::Deny,
+            Verdict::Invalid(_) => ExpectedVerdict::Invalid,
         }
     }
 
     pub fn word(self) -> &'static str {
         match self {
-            Expected::Allow => "allow",
-            Expected::Deny => "deny",
-            Expected::Invalid => "invalid",
+            ExpectedVerdict::Allow => "allow",
+            ExpectedVerdict::Deny => "deny",
+            ExpectedVerdict::Invalid => "invalid",
         }
     }
 }
@@ -69,19 +69,19 @@ pub struct Mismatch {
     pub got: String,
 }
 
-impl Expect {
+impl Expectation {
     /// Reads one field; `None` if it is not one of ours.
     pub fn read_field(
         &mut self,
         name: &str,
-        value: &Value<'_>,
+        value: &FieldValue<'_>,
         rules: &RuleSet,
         namespace: &str,
         problems: &mut Problems,
     ) -> Option<()> {
-        const VERDICTS: [(&str, Expected); 3] =
-            [("allow", Expected::Allow), ("deny", Expected::Deny), ("invalid", Expected::Invalid)];
-        let names = Names { rules, namespace };
+        const VERDICTS: [(&str, ExpectedVerdict); 3] =
+            [("allow", ExpectedVerdict::Allow), ("deny", ExpectedVerdict::Deny), ("invalid", ExpectedVerdict::Invalid)];
+        let names = RuleNames { rules, namespace };
         match name {
             "expect" => self.verdict = value.choice(&VERDICTS, problems),
             "allowed" => self.allowed = value.integer(0..=u64::MAX, problems),
@@ -113,7 +113,7 @@ impl Expect {
     }
 
     /// Looks at what was read as a whole.
-    pub fn check(&self, step: &Value<'_>, times: u64, problems: &mut Problems) {
+    pub fn check(&self, step: &FieldValue<'_>, times: u64, problems: &mut Problems) {
         match (self.verdict, self.allowed) {
             (None, None) if is_silent(step) => {
                 let help = "add `expect: allow`, `expect: deny`, or `allowed: N` for N of several";
@@ -134,11 +134,11 @@ impl Expect {
 
     /// True if a refusal is expected.
     pub fn denies(&self) -> bool {
-        self.verdict == Some(Expected::Deny)
+        self.verdict == Some(ExpectedVerdict::Deny)
     }
 
     /// The verdict that every request should get.
-    pub fn verdict(&self) -> Option<Expected> {
+    pub fn verdict(&self) -> Option<ExpectedVerdict> {
         self.verdict
     }
 
@@ -189,7 +189,7 @@ fn compare<T: PartialEq + Copy>(
 }
 
 /// True for a step that says nothing about what should come, not even badly.
-fn is_silent(step: &Value<'_>) -> bool {
+fn is_silent(step: &FieldValue<'_>) -> bool {
     matches!(step.node.kind, Kind::Map(_)) && ["expect", "allowed"].iter().all(|name| step.node.get(name).is_none())
 }
 
@@ -210,26 +210,26 @@ fn rulings(decision: &Decision) -> impl Iterator<Item = (String, Option<u64>)> +
 }
 
 /// The rules a table may speak of.
-struct Names<'a> {
+struct RuleNames<'a> {
     rules: &'a RuleSet,
     namespace: &'a str,
 }
 
-impl Names<'_> {
-    fn read(&self, value: &Value<'_>, problems: &mut Problems) -> Option<String> {
+impl RuleNames<'_> {
+    fn read(&self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<String> {
         let name = value.text(problems)?;
         self.check(name, value, problems);
         Some(name.to_owned())
     }
 
-    fn read_or_none(&self, value: &Value<'_>, problems: &mut Problems) -> Option<Option<String>> {
+    fn read_or_none(&self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<Option<String>> {
         match value.text(problems)? {
             "none" => Some(None),
             _ => self.read(value, problems).map(Some),
         }
     }
 
-    fn check(&self, name: &str, value: &Value<'_>, problems: &mut Problems) {
+    fn check(&self, name: &str, value: &FieldValue<'_>, problems: &mut Problems) {
         let known = self.rules.rules().iter().filter(|rule| rule.namespace == self.namespace);
         let names: Vec<&str> = known.map(|rule| rule.name.as_str()).collect();
         if !names.contains(&name) {

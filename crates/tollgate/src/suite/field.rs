@@ -10,12 +10,12 @@ use tollgate_rules::{Problem, datetime, duration, nearest};
 
 /// A value, and the path under which it is reported.
 #[derive(Clone, Debug)]
-pub struct Value<'a> {
+pub struct FieldValue<'a> {
     pub node: &'a Node,
     pub path: String,
 }
 
-impl<'a> Value<'a> {
+impl<'a> FieldValue<'a> {
     pub fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
         Problem::error(code, self.node.place(), &self.path, message)
     }
@@ -39,7 +39,7 @@ impl<'a> Value<'a> {
     }
 
     /// The entries of a map; none after a problem.
-    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a Key, Value<'a>)> {
+    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a Key, FieldValue<'a>)> {
         let Kind::Map(entries) = &self.node.kind else {
             problems.push(self.mismatch("a map"));
             return Vec::new();
@@ -48,16 +48,16 @@ impl<'a> Value<'a> {
             true => key.text.clone(),
             false => format!("{}.{}", self.path, key.text),
         };
-        entries.iter().map(|(key, node)| (key, Value { node, path: below(key) })).collect()
+        entries.iter().map(|(key, node)| (key, FieldValue { node, path: below(key) })).collect()
     }
 
     /// The items of a list; none after a problem.
-    pub fn items(&self, problems: &mut Problems) -> Vec<Value<'a>> {
+    pub fn items(&self, problems: &mut Problems) -> Vec<FieldValue<'a>> {
         let Kind::List(items) = &self.node.kind else {
             problems.push(self.mismatch("a list"));
             return Vec::new();
         };
-        let item = |(number, node)| Value { node, path: format!("{}[{number}]", self.path) };
+        let item = |(number, node)| FieldValue { node, path: format!("{}[{number}]", self.path) };
         items.iter().enumerate().map(item).collect()
     }
 

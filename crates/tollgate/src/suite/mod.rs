@@ -11,4 +11,4 @@ mod step;
 mod table;
 
 pub use read::{is_table, read};
-pub use run::{Failure, Verdict, run};
+pub use run::{StepFailure, TableResult, run};

@@ -7,8 +7,8 @@ use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::spec::Place;
 use tollgate_rules::yaml::{Kind, Node};
 
-use super::expect::{EXPECT_FIELDS, Expect};
-use super::field::{Value, unknown_field};
+use super::expect::{EXPECT_FIELDS, Expectation};
+use super::field::{FieldValue, unknown_field};
 use crate::request::OwnedRequest;
 
 /// Most requests of one step.
@@ -16,21 +16,21 @@ const TIMES_MAX: u64 = 1_000_000;
 
 /// A step that was read.
 #[derive(Debug)]
-pub struct Step {
+pub struct TestStep {
     pub at: Place,
     /// The line on which it ends, for quoting it.
     pub end_line: u32,
     pub name: Option<String>,
     /// When its first request is made.
     pub time: Time,
-    pub action: Action,
+    pub action: StepAction,
 }
 
 /// What a step does.
 #[derive(Debug)]
-pub enum Action {
+pub enum StepAction {
     /// Makes requests.
-    Ask(Box<Ask>),
+    Request(Box<RequestStep>),
     /// Gives the slots of that name back.
     Release(String),
     /// Sends a heartbeat for the slots of that name.
@@ -43,17 +43,17 @@ pub enum Action {
 
 /// Requests, and what should come of them.
 #[derive(Debug)]
-pub struct Ask {
+pub struct RequestStep {
     pub request: OwnedRequest,
     pub times: u64,
     pub every: Span,
     /// The name under which admitted requests hold slots.
     pub slot: Option<String>,
-    pub expect: Expect,
+    pub expect: Expectation,
 }
 
 /// What has been read before a step: its time continues theirs, its slots are known from them.
-pub struct Reader<'a> {
+pub struct StepReader<'a> {
     pub rules: &'a RuleSet,
     pub namespace: &'a str,
     pub defaults: OwnedRequest,
@@ -84,7 +84,7 @@ const STEP_FIELDS: [&str; 8] = ["name", "at", "after", "times", "every", "slot",
 pub fn read_request_field(
     request: &mut OwnedRequest,
     name: &str,
-    value: &Value<'_>,
+    value: &FieldValue<'_>,
     problems: &mut Problems,
 ) -> Option<()> {
     match name {
@@ -103,7 +103,7 @@ pub fn read_request_field(
 }
 
 /// Sets an attribute; a blank value takes a default away.
-fn set(request: &mut OwnedRequest, name: &str, value: &Value<'_>, problems: &mut Problems) {
+fn set(request: &mut OwnedRequest, name: &str, value: &FieldValue<'_>, problems: &mut Problems) {
     if value.is_blank() {
         return request.attributes.retain(|(other, _)| other != name);
     }
@@ -113,12 +113,12 @@ fn set(request: &mut OwnedRequest, name: &str, value: &Value<'_>, problems: &mut
     }
 }
 
-impl Reader<'_> {
+impl StepReader<'_> {
     /// Reads a step and moves on to the time at which it ends.
-    pub fn step(&mut self, value: &Value<'_>, problems: &mut Problems) -> Option<Step> {
+    pub fn step(&mut self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<TestStep> {
         let before = problems.len();
         let mut request = self.defaults.clone();
-        let mut expect = Expect::default();
+        let mut expect = Expectation::default();
         let (mut times, mut every, mut slot, mut name) = (1, Span::ZERO, None, None);
         for (key, value) in value.entries(problems) {
             match key.text.as_str() {
@@ -147,10 +147,10 @@ impl Reader<'_> {
                     self.slots.push(slot.clone());
                 }
                 self.time = time.after(Span::from_nanos(every.nanos().saturating_mul(times - 1)));
-                Action::Ask(Box::new(Ask { request, times, every, slot, expect }))
+                StepAction::Request(Box::new(RequestStep { request, times, every, slot, expect }))
             }
         };
-        (problems.len() == before).then_some(Step {
+        (problems.len() == before).then_some(TestStep {
             at: value.node.place(),
             end_line: value.node.span.end_line,
             name,
@@ -159,7 +159,7 @@ impl Reader<'_> {
         })
     }
 
-    fn set_time(&mut self, field: &str, value: &Value<'_>, problems: &mut Problems) {
+    fn set_time(&mut self, field: &str, value: &FieldValue<'_>, problems: &mut Problems) {
         let is_date = matches!(&value.node.kind, Kind::Scalar { text, .. } if text.contains('T'));
         let time = match field {
             "after" => value.span(problems).map(|span| self.time.after(span)),
@@ -179,7 +179,7 @@ impl Reader<'_> {
     }
 
     /// What a step with `release` or `renew` does; it asks nothing else.
-    fn slot_action(&self, step: &Value<'_>, expect: &Expect, problems: &mut Problems) -> Option<Action> {
+    fn slot_action(&self, step: &FieldValue<'_>, expect: &Expectation, problems: &mut Problems) -> Option<StepAction> {
         let named = |field: &str| step.node.get(field).map(|node| field_value(step, field, node));
         let (value, renew) = match (named("release"), named("renew")) {
             (Some(value), None) => (value, false),
@@ -203,12 +203,12 @@ impl Reader<'_> {
             let problem = value.problem("unknown-slot", format!("no step before this one holds a slot `{slot}`"));
             problems.push(problem.help(format!("let a request take it first: `- {{ slot: {slot}, expect: allow }}`")));
         }
-        Some(if renew { Action::Renew { slot, held: !expect.denies() } } else { Action::Release(slot) })
+        Some(if renew { StepAction::Renew { slot, held: !expect.denies() } } else { StepAction::Release(slot) })
     }
 }
 
-fn field_value<'a>(step: &Value<'_>, field: &str, node: &'a Node) -> Value<'a> {
-    Value { node, path: format!("{}.{field}", step.path) }
+fn field_value<'a>(step: &FieldValue<'_>, field: &str, node: &'a Node) -> FieldValue<'a> {
+    FieldValue { node, path: format!("{}.{field}", step.path) }
 }
 
 /// Time since the start, as a table writes it.

@@ -7,7 +7,7 @@ use tollgate_core::Time;
 use crate::admin::{ListArgs, Look, ScopeArgs, author, list};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{field_changes, member, moment};
+use crate::render::{field_changes, member, timestamp};
 use crate::when;
 
 /// Which rows.
@@ -15,12 +15,12 @@ use crate::when;
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
-    pub filter: Filter,
+    pub filter: AuditListArgs,
 }
 
 /// The same, as `tollgate audit` takes it too.
 #[derive(Debug, clap::Args)]
-pub struct Filter {
+pub struct AuditListArgs {
     /// About this kind of thing
     #[arg(long, value_name = "KIND", value_parser = ["rule", "override", "client", "namespace", "token", "mode", "everything"])]
     kind: Option<String>,
@@ -59,7 +59,7 @@ Exit codes:
   2  wrong usage, no answer, no valid token"#;
 
 /// Prints them.
-pub fn run(args: &Filter, out: &mut Output) -> Result<Exit> {
+pub fn run(args: &AuditListArgs, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "audit"]).query_some("kind", args.kind.as_deref());
     let call = call.query_some("id", args.id.as_deref()).query_some("author", args.author.as_deref());
@@ -73,7 +73,7 @@ pub fn run(args: &Filter, out: &mut Output) -> Result<Exit> {
             let word = |name: &str| member(entry, name);
             let thing =
                 if word("kind") == word("id") { word("id") } else { format!("{} {}", word("kind"), word("id")) };
-            [word("number"), moment(&word("at"), now), author(entry), word("action"), thing, what(entry)]
+            [word("number"), timestamp(&word("at"), now), author(entry), word("action"), thing, what(entry)]
         },
         empty: "no such changes",
     };

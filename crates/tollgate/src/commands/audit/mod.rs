@@ -16,7 +16,7 @@ pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    list: list::Filter,
+    list: list::AuditListArgs,
 }
 
 #[derive(Debug, Subcommand)]

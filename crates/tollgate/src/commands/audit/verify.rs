@@ -31,21 +31,21 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     let call = admin.get(&["v1", "audit", "verify"]);
-    let answer = match admin.send_long(&call, "verifying", out) {
-        Ok(answer) => answer,
+    let response = match admin.send_long(&call, "verifying", out) {
+        Ok(response) => response,
         Err(error) => {
             out.error(&error);
             return Ok(Exit::Unusable); // 1 would say that the audit is broken
         }
     };
-    let told = answer.json()?;
-    let intact = told.get("intact") == Some(&Value::Bool(true));
+    let body = response.json()?;
+    let intact = body.get("intact") == Some(&Value::Bool(true));
     let palette = out.palette();
     match (args.json, intact) {
-        (true, _) => out.line(&answer.text())?,
-        (false, true) => out.line(&format!("{}: {} rows", palette.good("intact"), member(&told, "rows")))?,
+        (true, _) => out.line(&response.text())?,
+        (false, true) => out.line(&format!("{}: {} rows", palette.good("intact"), member(&body, "rows")))?,
         (false, false) => {
-            let place = member(&told, "broken_at");
+            let place = member(&body, "broken_at");
             out.line(&format!(
                 "{}: row {place} is not what was written, or follows a missing one",
                 palette.bad("broken")

@@ -1,8 +1,8 @@
 //! `tollgate bench`: load for a server, and what became of it.
 
-mod ask;
 mod figures;
 mod plot;
+mod requests;
 mod summary;
 
 use std::time::Duration;
@@ -172,12 +172,11 @@ impl Args {
     fn request(&self, target: &Target) -> Result<LoadRequest> {
         let body = self.body.as_deref();
         let request = match target.protocol() {
-            TargetProtocol::Resp => return Ok(LoadRequest::command(body.unwrap_or(ask::COMMAND))),
-            TargetProtocol::Grpc => {
-                LoadRequest::post(target.path()).body(ask::message(target.path(), body.unwrap_or(ask::WORDS))?)
-            }
+            TargetProtocol::Resp => return Ok(LoadRequest::command(body.unwrap_or(requests::COMMAND))),
+            TargetProtocol::Grpc => LoadRequest::post(target.path())
+                .body(requests::message(target.path(), body.unwrap_or(requests::WORDS))?),
             TargetProtocol::Http => {
-                let given = if self.method == "GET" { "" } else { ask::JSON };
+                let given = if self.method == "GET" { "" } else { requests::JSON };
                 LoadRequest::new(&self.method, target.path()).body(body.unwrap_or(given))
             }
         };
@@ -191,7 +190,7 @@ impl Args {
 
 /// The address of a server alone means its checks, as it does for `check` and `explain`.
 fn with_path(url: &str) -> String {
-    let checks = [("http://", "/v1/check"), ("grpc://", ask::CHECK)];
+    let checks = [("http://", "/v1/check"), ("grpc://", requests::CHECK)];
     let alone = checks.iter().find(|(scheme, _)| {
         url.strip_prefix(scheme).is_some_and(|authority| !authority.is_empty() && !authority.contains('/'))
     });

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Span, Time};
 
-use crate::judge::JudgeArgs;
+use crate::decider::DeciderArgs;
 use crate::request::RequestArgs;
 use crate::when;
 
@@ -11,7 +11,7 @@ use crate::when;
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
-    pub(super) judge: JudgeArgs,
+    pub(super) decider: DeciderArgs,
     /// Print JSON, as the HTTP interface answers: one object, with --repeat one per line
     #[arg(long)]
     pub(super) json: bool,

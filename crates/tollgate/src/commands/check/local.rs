@@ -9,13 +9,13 @@ use tollgate_server::explain::decision_json;
 use tollgate_store::{Memory, MonotonicClock};
 
 use super::args::Args;
-use super::tally::Tally;
+use super::decision_counts::DecisionCounts;
 use crate::load;
 use crate::output::Output;
-use crate::render::Shown;
+use crate::render::DecisionView;
 use crate::request::OwnedRequest;
 
-pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Output) -> Result<Tally> {
+pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Output) -> Result<DecisionCounts> {
     let loaded = load::rules(file)?;
     let custom = request.custom();
     let clock = clock(args);
@@ -23,7 +23,7 @@ pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Ou
         Some(clock) => Engine::on_clock(loaded.set, clock.clone()),
         None => Engine::in_memory(loaded.set),
     };
-    let mut tally = Tally::default();
+    let mut counts = DecisionCounts::default();
     for number in 1..=args.repeat {
         if number > 1
             && let Some((clock, every)) = clock.as_ref().zip(args.every)
@@ -31,19 +31,19 @@ pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Ou
             clock.advance(every);
         }
         let slot = request.in_flight.then_some(SlotId(u128::from(number)));
-        let decision = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot))?;
-        tally.count(decision.is_allowed());
+        let decision = decide(&engine, &request.to_request(&loaded.file.namespace, &custom, slot))?;
+        counts.count(decision.is_allowed());
         if out.is_closed() {
             continue;
         }
         match (args.json, args.repeat) {
             (true, 1) => out.json(&decision_json(&decision))?,
             (true, _) => out.json_line(&decision_json(&decision))?,
-            (false, 1) => out.text(&Shown::from(&decision).text(out.palette()))?,
-            (false, _) => out.line(&tally.line(&Shown::from(&decision), decision.now, out.palette()))?,
+            (false, 1) => out.text(&DecisionView::from(&decision).text(out.palette()))?,
+            (false, _) => out.line(&counts.line(&DecisionView::from(&decision), decision.now, out.palette()))?,
         }
     }
-    Ok(tally)
+    Ok(counts)
 }
 
 /// A decision; a request that cannot be read is no decision but a mistake on the command line.

@@ -33,10 +33,10 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "clients", &args.client_key]);
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     match args.json {
-        true => out.line(&answer.text())?,
-        false => details(&answer.json()?, &["client_key", "tier", "organisation", "attributes"], out)?,
+        true => out.line(&response.text())?,
+        false => details(&response.json()?, &["client_key", "tier", "organisation", "attributes"], out)?,
     }
     Ok(Exit::Ok)
 }

@@ -11,7 +11,7 @@ use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, changes};
 use crate::exit::Exit;
 use crate::input;
 use crate::output::Output;
-use crate::render::Tally;
+use crate::render::ChangeCounts;
 
 /// So many clients are one change: soon done, and far below what a server reads at once.
 const BATCH: usize = 5000;
@@ -49,18 +49,18 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let source = input::read(&args.file)?;
     let clients = csv::clients(&source.text).with_context(|| format!("cannot read {}", source.name))?;
     let mut admin = args.scope.admin()?;
-    let mut total = Tally::default();
+    let mut total = ChangeCounts::default();
     for (number, batch) in clients.chunks(BATCH).enumerate() {
         let call = args.change.call(admin.call(Method::POST, &["v1", "rules", "import"]));
         // JSON is YAML, so nothing has to be written twice.
         let call = call.yaml(json!({ "clients": batch }).to_string());
         let done = format!("importing clients, {} of {}", number * BATCH, clients.len());
-        let answer = admin.send_long(&call, &done, out)?;
-        total = total + Tally::of(changes(&answer.json()?));
+        let response = admin.send_long(&call, &done, out)?;
+        total = total + ChangeCounts::of(changes(&response.json()?));
     }
-    let told = json!({ "clients": clients.len(), "created": total.made, "changed": total.changed, "dry_run": args.change.dry_run });
+    let summary = json!({ "clients": clients.len(), "created": total.made, "changed": total.changed, "dry_run": args.change.dry_run });
     match args.change.json {
-        true => out.line(&Value::to_string(&told))?,
+        true => out.line(&Value::to_string(&summary))?,
         false => {
             let last = if args.change.dry_run { DRY_RUN } else { "" };
             out.line(&format!("{} clients: {total}{last}", clients.len()))?;

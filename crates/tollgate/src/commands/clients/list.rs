@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::admin::{ListArgs, Look, ScopeArgs, list};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
+use crate::render::{member, timestamp};
 use crate::when;
 
 /// Which clients.
@@ -47,7 +47,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         row: &|entry| {
             let word = |name: &str| member(entry, name);
             let attributes = word("attributes").trim_matches(['{', '}', ' ']).to_owned();
-            let updated = moment(&word("updated_at"), now);
+            let updated = timestamp(&word("updated_at"), now);
             [word("client_key"), word("tier"), word("organisation"), attributes, updated]
         },
         empty: "no such clients",

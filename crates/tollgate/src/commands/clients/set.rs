@@ -4,11 +4,11 @@ use anyhow::{Result, bail};
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::admin::{Admin, ChangeArgs, DRY_RUN, ScopeArgs, change, idempotency_key, show};
-use crate::client::{Answer, Refusal};
+use crate::admin::{AdminClient, ChangeArgs, DRY_RUN, ScopeArgs, change, idempotency_key, show};
+use crate::client::{ApiProblem, ApiResponse};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, changes_text, member};
+use crate::render::{ChangeCounts, changes_text, member};
 
 /// Which client, and what of it.
 #[derive(Debug, clap::Args)]
@@ -62,8 +62,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         }
         Err(error) => return Err(error),
     };
-    let answer = send(&mut admin, &before, &args.change.call(call))?;
-    tell(args, &before, &answer, out)?;
+    let response = send(&mut admin, &before, &args.change.call(call))?;
+    print_result(args, &before, &response, out)?;
     Ok(Exit::Ok)
 }
 
@@ -83,7 +83,7 @@ impl Args {
 }
 
 fn is_absent(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
+    error.downcast_ref::<ApiProblem>().is_some_and(|problem| problem.status == StatusCode::NOT_FOUND)
 }
 
 /// Of a client that is not there yet, nothing has to be taken away.
@@ -96,22 +96,22 @@ fn without_blanks(args: &Args, mut fields: Map<String, Value>) -> Value {
     fields.into()
 }
 
-fn send(admin: &mut Admin, before: &Value, call: &crate::client::Call) -> Result<Answer> {
+fn send(admin: &mut AdminClient, before: &Value, call: &crate::client::ApiCall) -> Result<ApiResponse> {
     if before.is_null() { admin.send_once(call) } else { admin.send(call) }
 }
 
-fn tell(args: &Args, before: &Value, answer: &Answer, out: &mut Output) -> Result<()> {
+fn print_result(args: &Args, before: &Value, response: &ApiResponse, out: &mut Output) -> Result<()> {
     if args.change.dry_run {
-        show(answer, args.change.json, DRY_RUN, out)?;
+        show(response, args.change.json, DRY_RUN, out)?;
     } else if args.change.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else {
-        let after = answer.json()?;
+        let after = response.json()?;
         let changes = [change("client", &args.client_key, before, &after)];
         let changed = before.get("version") != after.get("version");
         let changes = changes.get(..usize::from(changed)).unwrap_or_default();
         out.text(&changes_text(changes, out.palette()))?;
-        out.line(&format!("{} (version {})", Tally::of(changes), member(&after, "version")))?;
+        out.line(&format!("{} (version {})", ChangeCounts::of(changes), member(&after, "version")))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Addresses as that service writes them.
 
-use super::given::Given;
+use super::environment::RatelimitEnv;
 
 /// Where to listen; `None` if the port is none.
 pub(super) fn listen(host: &str, port: &str) -> Option<String> {
@@ -13,15 +13,15 @@ pub(super) fn listen(host: &str, port: &str) -> Option<String> {
 }
 
 /// Where counters live, as a URL; `None` if nobody says.
-pub(super) fn store(given: &Given<'_>) -> Result<Option<String>, String> {
-    let Some(url) = given.get("REDIS_URL") else { return Ok(None) };
-    let socket = given.or("REDIS_SOCKET_TYPE", "unix");
+pub(super) fn store(env: &RatelimitEnv<'_>) -> Result<Option<String>, String> {
+    let Some(url) = env.get("REDIS_URL") else { return Ok(None) };
+    let socket = env.or("REDIS_SOCKET_TYPE", "unix");
     if url.starts_with('/') {
         return Err("REDIS_URL: a Unix domain socket cannot be the store; write HOST:PORT, with REDIS_SOCKET_TYPE=tcp"
             .to_owned());
     }
-    let tls = if given.is_true("REDIS_TLS") || socket == "tls" { "s" } else { "" };
-    let login = given.get("REDIS_AUTH").map(login).unwrap_or_default();
+    let tls = if env.is_true("REDIS_TLS") || socket == "tls" { "s" } else { "" };
+    let login = env.get("REDIS_AUTH").map(login).unwrap_or_default();
     if let Some((scheme, rest)) = url.split_once("://") {
         if !login.is_empty() && rest.contains('@') {
             return Err("REDIS_AUTH: REDIS_URL has a password already; leave one of them out".to_owned());
@@ -29,7 +29,7 @@ pub(super) fn store(given: &Given<'_>) -> Result<Option<String>, String> {
         let tls = if matches!(scheme, "redis" | "redis-cluster" | "redis-sentinel") { tls } else { "" };
         return Ok(Some(format!("{scheme}{tls}://{login}{rest}")));
     }
-    match given.or("REDIS_TYPE", "SINGLE").to_ascii_uppercase().as_str() {
+    match env.or("REDIS_TYPE", "SINGLE").to_ascii_uppercase().as_str() {
         "SINGLE" => Ok(Some(format!("redis{tls}://{login}{url}"))),
         "CLUSTER" => Ok(Some(format!("redis-cluster{tls}://{login}{}", hosts(url)))),
         "SENTINEL" => match url.split_once(',') {

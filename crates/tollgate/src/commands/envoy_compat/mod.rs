@@ -3,7 +3,7 @@
 
 mod address;
 mod duration;
-mod given;
+mod environment;
 mod translate;
 mod variables;
 
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result, bail};
 
-use self::translate::{Translated, translate};
+use self::translate::{TranslatedSettings, translate};
 use super::serve;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -30,7 +30,7 @@ pub struct Args {
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}";
 
 /// What our errors advise, and what to do about it here.
-const WORDS: [(&str, &str); 4] = [
+const ADVICE: [(&str, &str); 4] = [
     ("choose another address with --http HOST:PORT (port 0 picks a free one)", "choose another with HOST and PORT"),
     (
         "choose another address with --grpc HOST:PORT, or none with --grpc off",
@@ -63,7 +63,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let variables: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let Translated { settings, remarks, problems } = translate(&variables);
+    let TranslatedSettings { settings, remarks, problems } = translate(&variables);
     remarks.iter().for_each(|remark| out.warning(remark));
     if let Some((last, others)) = problems.split_last() {
         others.iter().for_each(|problem| out.error(&anyhow::anyhow!("{problem}")));
@@ -75,11 +75,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         let path = path.display();
         bail!("there is no directory {path}: it is RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY; set them");
     }
-    serve::serve(config, out).map_err(in_their_words)
+    serve::serve(config, out).map_err(with_ratelimit_names)
 }
 
-fn in_their_words(error: Error) -> Error {
+fn with_ratelimit_names(error: Error) -> Error {
     let text = format!("{error:#}");
-    let told = WORDS.iter().fold(text.clone(), |text, (ours, theirs)| text.replace(ours, theirs));
-    if told == text { error } else { Error::msg(told) }
+    let renamed = ADVICE.iter().fold(text.clone(), |text, (from_go, theirs)| text.replace(from_go, theirs));
+    if renamed == text { error } else { Error::msg(renamed) }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use tollgate_server::config::Setting;
 
-use super::given::{Given, boolean};
-use super::variables::{BOOLEANS, Fate, VARIABLES};
+use super::environment::{RatelimitEnv, boolean};
+use super::variables::{BOOLEANS, VARIABLES, VariableSupport};
 use super::{address, duration};
 
 /// What the variables come to.
 #[derive(Debug, Default)]
-pub struct Translated {
+pub struct TranslatedSettings {
     /// Settings by name, weaker than what is said in Tollgate's own words.
     pub settings: BTreeMap<&'static str, String>,
     /// What is set and means nothing here.
@@ -20,20 +20,20 @@ pub struct Translated {
 }
 
 /// Translates.
-pub fn translate(variables: &BTreeMap<String, String>) -> Translated {
-    let mut translated = Translated::default();
-    let given = Given::new(variables);
-    translated.booleans(&given);
-    translated.listeners(&given);
-    translated.tls(&given);
-    translated.rules(&given);
-    translated.store(&given);
-    translated.logs(&given);
-    translated.remarks(&given);
+pub fn translate(variables: &BTreeMap<String, String>) -> TranslatedSettings {
+    let mut translated = TranslatedSettings::default();
+    let env = RatelimitEnv::new(variables);
+    translated.booleans(&env);
+    translated.listeners(&env);
+    translated.tls(&env);
+    translated.rules(&env);
+    translated.store(&env);
+    translated.logs(&env);
+    translated.remarks(&env);
     translated
 }
 
-impl Translated {
+impl TranslatedSettings {
     fn set(&mut self, name: &'static str, value: impl Into<String>) {
         self.settings.insert(name, value.into());
     }
@@ -54,28 +54,28 @@ impl Translated {
         }
     }
 
-    fn booleans(&mut self, given: &Given<'_>) {
+    fn booleans(&mut self, env: &RatelimitEnv<'_>) {
         for name in BOOLEANS {
-            if let Some(value) = given.get(name).filter(|value| boolean(value).is_none()) {
+            if let Some(value) = env.get(name).filter(|value| boolean(value).is_none()) {
                 self.problems.push(format!("{name}={value}: write true or false"));
             }
         }
     }
 
     /// That service asks nobody who they are, and has no admin API.
-    fn listeners(&mut self, given: &Given<'_>) {
-        self.address("http", ("HOST", given.or("HOST", "0.0.0.0")), ("PORT", given.or("PORT", "8080")));
-        let debug = ("DEBUG_HOST", given.or("DEBUG_HOST", "0.0.0.0"));
-        self.address("metrics", debug, ("DEBUG_PORT", given.or("DEBUG_PORT", "6070")));
-        match given.get("GRPC_UDS") {
+    fn listeners(&mut self, env: &RatelimitEnv<'_>) {
+        self.address("http", ("HOST", env.or("HOST", "0.0.0.0")), ("PORT", env.or("PORT", "8080")));
+        let debug = ("DEBUG_HOST", env.or("DEBUG_HOST", "0.0.0.0"));
+        self.address("metrics", debug, ("DEBUG_PORT", env.or("DEBUG_PORT", "6070")));
+        match env.get("GRPC_UDS") {
             Some(path) => self.set_by("GRPC_UDS", "grpc", format!("unix:{path}")),
             None => {
-                let host = ("GRPC_HOST", given.or("GRPC_HOST", "0.0.0.0"));
-                self.address("grpc", host, ("GRPC_PORT", given.or("GRPC_PORT", "8081")));
+                let host = ("GRPC_HOST", env.or("GRPC_HOST", "0.0.0.0"));
+                self.address("grpc", host, ("GRPC_PORT", env.or("GRPC_PORT", "8081")));
             }
         }
-        if let Some(age) = given.get("GRPC_MAX_CONNECTION_AGE") {
-            match duration::ours(age) {
+        if let Some(age) = env.get("GRPC_MAX_CONNECTION_AGE") {
+            match duration::from_go(age) {
                 Some(age) => self.set_by("GRPC_MAX_CONNECTION_AGE", "grpc_max_connection_age", age),
                 None => self.problems.push(format!("GRPC_MAX_CONNECTION_AGE={age}: write a duration, such as 24h")),
             }
@@ -85,12 +85,12 @@ impl Translated {
         }
     }
 
-    fn tls(&mut self, given: &Given<'_>) {
-        if !given.is_true("GRPC_SERVER_USE_TLS") {
+    fn tls(&mut self, env: &RatelimitEnv<'_>) {
+        if !env.is_true("GRPC_SERVER_USE_TLS") {
             return;
         }
         for needed in ["GRPC_SERVER_TLS_CERT", "GRPC_SERVER_TLS_KEY"] {
-            if given.get(needed).is_none() {
+            if env.get(needed).is_none() {
                 self.problems.push(format!("GRPC_SERVER_USE_TLS: {needed} is not set; name a file"));
             }
         }
@@ -101,21 +101,21 @@ impl Translated {
             ("tls_client_names", "GRPC_CLIENT_TLS_SAN"),
         ];
         for (setting, variable) in files {
-            if let Some(value) = given.get(variable) {
+            if let Some(value) = env.get(variable) {
                 self.set_by(variable, setting, value);
             }
         }
         self.remarks.push("GRPC_SERVER_USE_TLS: the HTTP port speaks TLS too".to_owned());
     }
 
-    fn rules(&mut self, given: &Given<'_>) {
-        if let Some(kind) = given.get("CONFIG_TYPE").filter(|kind| *kind != "FILE") {
+    fn rules(&mut self, env: &RatelimitEnv<'_>) {
+        if let Some(kind) = env.get("CONFIG_TYPE").filter(|kind| *kind != "FILE") {
             self.problems.push(format!("CONFIG_TYPE={kind}: rules come from files; leave it out, or say FILE"));
         }
         let parts = [
-            given.or("RUNTIME_ROOT", "/srv/runtime_data/current"),
-            given.or("RUNTIME_SUBDIRECTORY", ""),
-            given.or("RUNTIME_APPDIRECTORY", "config"),
+            env.or("RUNTIME_ROOT", "/srv/runtime_data/current"),
+            env.or("RUNTIME_SUBDIRECTORY", ""),
+            env.or("RUNTIME_APPDIRECTORY", "config"),
         ];
         let path: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         self.set("envoy_config", path.join("/"));
@@ -127,11 +127,11 @@ impl Translated {
         ];
         self.set("envoy_unknown_errors", "true");
         for (setting, variable) in switches {
-            if given.is_true(variable) {
+            if env.is_true(variable) {
                 self.set(setting, "true");
             }
         }
-        if let Some(ratio) = given.get("NEAR_LIMIT_RATIO") {
+        if let Some(ratio) = env.get("NEAR_LIMIT_RATIO") {
             match ratio.parse::<f64>() {
                 Ok(ratio) if (0.01..=1.0).contains(&ratio) => {
                     self.set("envoy_near_limit", format!("{:.0}", ratio * 100.0));
@@ -139,11 +139,11 @@ impl Translated {
                 _ => self.problems.push(format!("NEAR_LIMIT_RATIO={ratio}: write a part of 1, such as 0.8")),
             }
         }
-        if given.is_true("LIMIT_RESPONSE_HEADERS_ENABLED") {
+        if env.is_true("LIMIT_RESPONSE_HEADERS_ENABLED") {
             let names = [
-                given.or("LIMIT_LIMIT_HEADER", "RateLimit-Limit"),
-                given.or("LIMIT_REMAINING_HEADER", "RateLimit-Remaining"),
-                given.or("LIMIT_RESET_HEADER", "RateLimit-Reset"),
+                env.or("LIMIT_LIMIT_HEADER", "RateLimit-Limit"),
+                env.or("LIMIT_REMAINING_HEADER", "RateLimit-Remaining"),
+                env.or("LIMIT_RESET_HEADER", "RateLimit-Reset"),
             ];
             match names.iter().find(|name| name.contains(',')) {
                 Some(name) => self.problems.push(format!("LIMIT_…_HEADER={name}: name one header field")),
@@ -152,47 +152,47 @@ impl Translated {
         }
     }
 
-    fn store(&mut self, given: &Given<'_>) {
-        if let Some(kind) = given.get("BACKEND_TYPE").filter(|kind| *kind != "redis") {
+    fn store(&mut self, env: &RatelimitEnv<'_>) {
+        if let Some(kind) = env.get("BACKEND_TYPE").filter(|kind| *kind != "redis") {
             self.problems
                 .push(format!("BACKEND_TYPE={kind}: counters live in Redis or Valkey; leave it out, or say redis"));
             return;
         }
-        match address::store(given) {
+        match address::store(env) {
             Ok(Some(url)) => self.set_by("REDIS_URL", "store", url),
             Ok(None) => self.remarks.push("REDIS_URL is not set: counters live in this process alone".to_owned()),
             Err(why) => self.problems.push(why),
         }
-        if let Some(ca) = given.get("REDIS_TLS_CACERT") {
+        if let Some(ca) = env.get("REDIS_TLS_CACERT") {
             self.set("store_ca", ca);
         }
-        if given.is_true("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") {
+        if env.is_true("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") {
             self.set("store_skip_hostname", "true");
         }
         for (variable, setting) in [("REDIS_TLS_CLIENT_CERT", "store_cert"), ("REDIS_TLS_CLIENT_KEY", "store_key")] {
-            if let Some(file) = given.get(variable) {
+            if let Some(file) = env.get(variable) {
                 self.set(setting, file);
             }
         }
     }
 
-    fn logs(&mut self, given: &Given<'_>) {
-        let level = given.or("LOG_LEVEL", "WARN").to_ascii_lowercase();
+    fn logs(&mut self, env: &RatelimitEnv<'_>) {
+        let level = env.or("LOG_LEVEL", "WARN").to_ascii_lowercase();
         match level.as_str() {
             "trace" => self.set("log_level", "debug"),
             "warning" => self.set("log_level", "warn"),
             "fatal" | "panic" => self.set("log_level", "error"),
             _ => self.set_by("LOG_LEVEL", "log_level", level),
         }
-        match given.or("LOG_FORMAT", "text") {
+        match env.or("LOG_FORMAT", "text") {
             "json" => self.set("log_format", "json"),
             _ => self.set("log_format", "people"),
         }
     }
 
-    fn remarks(&mut self, given: &Given<'_>) {
+    fn remarks(&mut self, env: &RatelimitEnv<'_>) {
         for (name, fate) in VARIABLES {
-            if let (Fate::Missed(why), Some(value)) = (fate, given.get(name))
+            if let (VariableSupport::Unsupported(why), Some(value)) = (fate, env.get(name))
                 && boolean(value) != Some(false)
             {
                 self.remarks.push(format!("{name} is not supported: {why}"));
@@ -205,14 +205,14 @@ impl Translated {
 mod tests {
     use super::*;
 
-    fn translated(variables: &[(&str, &str)]) -> Translated {
+    fn translated(variables: &[(&str, &str)]) -> TranslatedSettings {
         let all = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         translate(&all)
     }
 
     #[test]
     fn without_variables_it_binds_as_that_service_does() {
-        let Translated { settings, remarks, problems } = translated(&[]);
+        let TranslatedSettings { settings, remarks, problems } = translated(&[]);
         let get = |name: &str| settings.get(name).map(String::as_str);
         assert_eq!((get("http"), get("grpc")), (Some("0.0.0.0:8080"), Some("0.0.0.0:8081")));
         assert_eq!((get("metrics"), get("admin")), (Some("0.0.0.0:6070"), Some("off")));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_set_is_taken_and_what_is_not_supported_is_named() {
-        let Translated { settings, remarks, problems } = translated(&[
+        let TranslatedSettings { settings, remarks, problems } = translated(&[
             ("RUNTIME_ROOT", "/data"),
             ("RUNTIME_SUBDIRECTORY", "ratelimit"),
             ("REDIS_SOCKET_TYPE", "tcp"),

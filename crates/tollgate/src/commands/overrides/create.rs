@@ -89,13 +89,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = args.change.call(admin.call(Method::POST, &["v1", "overrides"]));
     let call = call.json(Value::from(body).to_string()).idempotency_key(&idempotency_key()?);
-    let answer = admin.send_once(&call)?;
+    let response = admin.send_once(&call)?;
     if args.change.dry_run {
-        show(&answer, args.change.json, DRY_RUN, out)?;
+        show(&response, args.change.json, DRY_RUN, out)?;
     } else if args.change.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else {
-        let entry = answer.json()?;
+        let entry = response.json()?;
         let id = out.palette().strong(&member(&entry, "override_id"));
         out.line(&format!("created override {id}: {}", visible(&line(&entry, now))))?;
     }

@@ -36,9 +36,9 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.call(Method::POST, &["v1", "overrides", &args.override_id, "end"]);
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     match args.json {
-        true => out.line(&answer.text())?,
+        true => out.line(&response.text())?,
         false => out.line(&format!("override {} has ended", out.palette().strong(&args.override_id)))?,
     }
     Ok(Exit::Ok)

@@ -57,14 +57,14 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     };
     let call = admin.call(Method::PATCH, &path).if_match(&etag);
     let call = args.change.call(call.merge_patch(json!({ "valid_until": when::text(until) }).to_string()));
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     if args.change.dry_run {
-        show(&answer, args.change.json, DRY_RUN, out)?;
+        show(&response, args.change.json, DRY_RUN, out)?;
     } else if args.change.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else {
         let id = out.palette().strong(&args.override_id);
-        out.line(&format!("override {id}: {}", visible(&line(&answer.json()?, now))))?;
+        out.line(&format!("override {id}: {}", visible(&line(&response.json()?, now))))?;
     }
     Ok(Exit::Ok)
 }

@@ -36,12 +36,12 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "overrides", &args.override_id]);
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
         return Ok(Exit::Ok);
     }
-    let mut entry = answer.json()?;
+    let mut entry = response.json()?;
     let said = [("limit", numbers(&entry)), ("state", state(&entry, when::now()).to_owned())];
     if let Some(fields) = entry.as_object_mut() {
         for hidden in ["max_requests", "burst_size", "unlimited"] {

@@ -7,7 +7,7 @@ use super::words::{numbers, state};
 use crate::admin::{EveryScopeArgs, ListArgs, Look, list};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
+use crate::render::{member, timestamp};
 use crate::when;
 
 /// Which overrides.
@@ -51,7 +51,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let cells = |entry: &Value| {
         let word = |name: &str| member(entry, name);
         let (id, client, rule, until) =
-            (word("override_id"), word("client_key"), word("rule_id"), moment(&word("valid_until"), now));
+            (word("override_id"), word("client_key"), word("rule_id"), timestamp(&word("valid_until"), now));
         [id, client, rule, numbers(entry), state(entry, now).to_owned(), until, word("reason")]
     };
     let empty = "no such overrides";

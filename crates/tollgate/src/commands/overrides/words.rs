@@ -4,7 +4,7 @@ use serde_json::Value;
 use tollgate_core::Time;
 use tollgate_rules::datetime;
 
-use crate::render::{member, moment};
+use crate::render::{member, timestamp};
 
 /// `500, burst 1000`, `unlimited`.
 pub fn numbers(entry: &Value) -> String {
@@ -33,6 +33,6 @@ pub fn state(entry: &Value, now: Time) -> &'static str {
 /// One line about an override.
 pub fn line(entry: &Value, now: Time) -> String {
     let word = |name: &str| member(entry, name);
-    let until = moment(&word("valid_until"), now);
+    let until = timestamp(&word("valid_until"), now);
     format!("{} for {} of rule {}, until {until}", numbers(entry), word("client_key"), word("rule_id"))
 }

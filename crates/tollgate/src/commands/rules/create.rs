@@ -72,13 +72,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = args.change.call(admin.call(Method::POST, &["v1", "rules"]));
     let call = call.json(Value::from(rule).to_string()).idempotency_key(&idempotency_key()?);
-    let answer = admin.send_once(&call)?;
+    let response = admin.send_once(&call)?;
     if args.change.dry_run {
-        show(&answer, args.change.json, DRY_RUN, out)?;
+        show(&response, args.change.json, DRY_RUN, out)?;
     } else if args.change.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else {
-        let rule = answer.json()?;
+        let rule = response.json()?;
         let about = format!("{} for {}", limit_words(&rule), match_words(&rule));
         let id = member(&rule, "rule_id");
         let created = format!("created rule {}", out.palette().strong(&id));

@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::import;
-use crate::admin::{Admin, ScopeArgs, changes, show};
-use crate::client::Answer;
+use crate::admin::{AdminClient, ScopeArgs, changes, show};
+use crate::client::ApiResponse;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::Output;
@@ -58,29 +58,29 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         (None, Some(from)) => between(from, args.to, &mut admin),
         (None, None) => bail!("name a file, or a generation with --from"),
     };
-    let answer = match compared {
-        Ok(answer) => answer,
+    let response = match compared {
+        Ok(response) => response,
         Err(error) => {
             out.error(&error);
             return Ok(Exit::Unusable); // 1 would say that there are differences
         }
     };
-    let same = changes(&answer.json()?).is_empty();
+    let same = changes(&response.json()?).is_empty();
     match same && !args.json {
         true => out.line("no difference")?,
         false => {
-            show(&answer, args.json, "", out)?;
+            show(&response, args.json, "", out)?;
         }
     }
     Ok(Exit::from_success(same))
 }
 
-fn with_file(args: &Args, file: &Path, admin: &mut Admin, out: &mut Output) -> Result<Answer> {
+fn with_file(args: &Args, file: &Path, admin: &mut AdminClient, out: &mut Output) -> Result<ApiResponse> {
     let source = input::read(file)?;
     admin.send_long(&import::call(admin, &source, args.prune, true), "comparing", out)
 }
 
-fn between(from: u64, to: Option<u64>, admin: &mut Admin) -> Result<Answer> {
+fn between(from: u64, to: Option<u64>, admin: &mut AdminClient) -> Result<ApiResponse> {
     let to = match to {
         Some(to) => to,
         None => latest(admin)?.unwrap_or(from),
@@ -90,8 +90,8 @@ fn between(from: u64, to: Option<u64>, admin: &mut Admin) -> Result<Answer> {
 }
 
 /// The present generation, if there is any.
-fn latest(admin: &mut Admin) -> Result<Option<u64>> {
+fn latest(admin: &mut AdminClient) -> Result<Option<u64>> {
     let call = admin.get(&["v1", "generations"]).query("limit", "1");
-    let answer = admin.send(&call)?.json()?;
-    Ok(answer.pointer("/generations/0/generation").and_then(Value::as_u64))
+    let response = admin.send(&call)?.json()?;
+    Ok(response.pointer("/generations/0/generation").and_then(Value::as_u64))
 }

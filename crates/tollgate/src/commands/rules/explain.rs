@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::commands::explain::{Question, by_rules};
+use crate::commands::explain::{ExplainArgs, by_rules};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -16,7 +16,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", env = "TOLLGATE_RULES", hide_env_values = true)]
     rules: PathBuf,
     #[command(flatten)]
-    question: Question,
+    question: ExplainArgs,
 }
 
 const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and

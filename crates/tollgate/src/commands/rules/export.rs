@@ -39,11 +39,11 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "rules", "export"]);
-    let answer = admin.send_long(&call, "exporting", out)?;
+    let response = admin.send_long(&call, "exporting", out)?;
     match args.file.as_deref().filter(|path| !input::is_stdin(path)) {
-        None => out.bytes(&answer.body)?,
+        None => out.bytes(&response.body)?,
         Some(path) => {
-            replace(path, &answer.body)?;
+            replace(path, &response.body)?;
             out.line(&format!("wrote {}", visible(&path.to_string_lossy())))?;
         }
     }

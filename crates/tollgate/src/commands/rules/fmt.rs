@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
 use crate::render::visible;
 use crate::replace::replace;
@@ -84,7 +84,7 @@ impl Args {
         Ok(Exit::from_success(!(self.check && changed)))
     }
 
-    fn entry(&self, source: &Source, text: &str) -> Value {
+    fn entry(&self, source: &SourceText, text: &str) -> Value {
         let changed = source.text != text;
         match self.check || self.write {
             true => json!({ "file": source.name, "changed": changed }),
@@ -92,7 +92,7 @@ impl Args {
         }
     }
 
-    fn print(&self, source: &Source, text: &str, out: &mut Output) -> Result<()> {
+    fn print(&self, source: &SourceText, text: &str, out: &mut Output) -> Result<()> {
         let changed = source.text != text;
         match (self.check, self.write) {
             (true, _) if changed => out.line(&format!("{}: not formatted", visible(&source.name)))?,
@@ -105,7 +105,7 @@ impl Args {
 }
 
 /// The file as it is, and as it should be. A file with errors is an error: a formatter must not guess.
-fn format(path: &Path) -> Result<(Source, String)> {
+fn format(path: &Path) -> Result<(SourceText, String)> {
     let source = input::read(path)?;
     if suite::is_table(&source.text) {
         suite::read(path, &source)?;
@@ -114,7 +114,7 @@ fn format(path: &Path) -> Result<(Source, String)> {
     }
     load::from_source(&source)?;
     let text = tollgate_rules::format(&source.name, &source.text)?;
-    let result = Source { name: source.name.clone(), text };
+    let result = SourceText { name: source.name.clone(), text };
     load::from_source(&result)?;
     Ok((source, result.text))
 }

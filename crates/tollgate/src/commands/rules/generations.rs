@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::admin::{ListArgs, Look, ScopeArgs, list};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
+use crate::render::{member, timestamp};
 use crate::when;
 
 /// How many.
@@ -41,7 +41,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         row: &|entry| {
             let word = |name: &str| member(entry, name);
             let who = crate::admin::author(entry);
-            [word("generation"), moment(&word("at"), now), who, word("action"), word("changes")]
+            [word("generation"), timestamp(&word("at"), now), who, word("action"), word("changes")]
         },
         empty: "nothing has been changed yet",
     };

@@ -7,7 +7,7 @@ use crate::admin::ScopeArgs;
 use crate::document::rule_yaml;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment, source_words, visible};
+use crate::render::{member, source_words, timestamp, visible};
 use crate::when;
 
 /// Which rule.
@@ -38,17 +38,17 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "rules", &args.rule_id]);
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
         return Ok(Exit::Ok);
     }
-    let (rule, now) = (answer.json()?, when::now());
+    let (rule, now) = (response.json()?, when::now());
     let mut about = format!("# {} in namespace {}", source_words(&rule), member(&rule, "namespace"));
     for word in ["created", "updated"] {
         // What stands in a rules file has no dates.
         if let Some(at) = rule.get(format!("{word}_at")).and_then(Value::as_str) {
-            about.push_str(&format!(", {word} {}", moment(at, now)));
+            about.push_str(&format!(", {word} {}", timestamp(at, now)));
         }
     }
     out.line(&visible(&about))?;

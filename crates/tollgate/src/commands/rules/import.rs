@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 use hyper::Method;
 
 use super::translate;
-use crate::admin::{Admin, ScopeArgs, changes, show};
-use crate::client::{Answer, Call};
+use crate::admin::{AdminClient, ScopeArgs, changes, show};
+use crate::client::{ApiCall, ApiResponse};
 use crate::exit::Exit;
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
-use crate::render::{Tally, changes_text, member};
+use crate::render::{ChangeCounts, changes_text, member};
 
 /// Which file, and how far to go.
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ pub struct Args {
     file: PathBuf,
     /// Translate it from the format of another limiter first
     #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<translate::From>,
+    from: Option<translate::ImportFormat>,
     /// With --from: write the rules to this file, - for standard output; import nothing
     #[arg(long, value_name = "FILE", requires = "from")]
     out: Option<PathBuf>,
@@ -82,20 +82,20 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin_of(namespace)?;
     let label = format!("importing {}", source.name);
     if args.dry_run {
-        let answer = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;
-        show(&answer, args.json, crate::admin::DRY_RUN, out)?;
+        let response = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;
+        show(&response, args.json, crate::admin::DRY_RUN, out)?;
         return Ok(done);
     }
     if !args.yes && !agreed(args, &mut admin, &source, out)? {
         return Ok(Exit::No);
     }
-    let answer = admin.send_long(&call(&admin, &source, args.prune, false), &label, out)?;
-    imported(args, &answer, out)?;
+    let response = admin.send_long(&call(&admin, &source, args.prune, false), &label, out)?;
+    imported(args, &response, out)?;
     Ok(done)
 }
 
 /// An import, as a dry run or not.
-pub fn call(admin: &Admin, source: &Source, prune: bool, dry_run: bool) -> Call {
+pub fn call(admin: &AdminClient, source: &SourceText, prune: bool, dry_run: bool) -> ApiCall {
     let mut call = admin.call(Method::POST, &["v1", "rules", "import"]);
     for (name, wanted) in [("prune", prune), ("dry_run", dry_run)] {
         if wanted {
@@ -106,14 +106,14 @@ pub fn call(admin: &Admin, source: &Source, prune: bool, dry_run: bool) -> Call 
 }
 
 /// Shows a person what would change, and asks. Where there is nobody to ask, nothing may be deleted.
-fn agreed(args: &Args, admin: &mut Admin, source: &Source, out: &mut Output) -> Result<bool> {
+fn agreed(args: &Args, admin: &mut AdminClient, source: &SourceText, out: &mut Output) -> Result<bool> {
     let asks = !args.json && out.is_terminal() && !input::is_stdin(&args.file);
     if !asks && !args.prune {
         return Ok(true);
     }
-    let answer = admin.send_long(&call(admin, source, args.prune, true), "comparing", out)?.json()?;
-    let changes = changes(&answer);
-    let tally = Tally::of(changes);
+    let response = admin.send_long(&call(admin, source, args.prune, true), "comparing", out)?.json()?;
+    let changes = changes(&response);
+    let tally = ChangeCounts::of(changes);
     if tally.is_empty() {
         return Ok(true);
     }
@@ -127,13 +127,13 @@ fn agreed(args: &Args, admin: &mut Admin, source: &Source, out: &mut Output) -> 
     Ok(out.confirm(&format!("Go on ({tally})?")).unwrap_or(tally.deleted == 0))
 }
 
-fn imported(args: &Args, answer: &Answer, out: &mut Output) -> Result<()> {
-    let told = answer.json()?;
+fn imported(args: &Args, response: &ApiResponse, out: &mut Output) -> Result<()> {
+    let body = response.json()?;
     match args.json {
-        true => out.line(&answer.text())?,
+        true => out.line(&response.text())?,
         false => {
-            let tally = Tally::of(changes(&told));
-            out.line(&format!("{tally} (generation {})", member(&told, "generation")))?;
+            let tally = ChangeCounts::of(changes(&body));
+            out.line(&format!("{tally} (generation {})", member(&body, "generation")))?;
         }
     }
     Ok(())

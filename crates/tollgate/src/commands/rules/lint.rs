@@ -7,7 +7,7 @@ use serde_json::Value;
 use tollgate_rules::Report;
 
 use crate::exit::Exit;
-use crate::load::{self, Loaded};
+use crate::load::{self, LoadedRules};
 use crate::output::Output;
 use crate::render::{colour_report, count, problem_json, visible};
 use crate::{input, suite};
@@ -90,7 +90,7 @@ fn look(path: &Path) -> Result<Linted> {
         let holds = count(suite::read(path, &source)?.steps(), "step");
         return Ok(Linted::Fine { name: source.name, holds });
     }
-    let Loaded { file, .. } = load::from_source(&source)?;
+    let LoadedRules { file, .. } = load::from_source(&source)?;
     let warnings = tollgate_rules::lint_text(&file, &source.text);
     Ok(match warnings.is_empty() {
         true => Linted::Fine { name: source.name, holds: count(file.rules.len(), "rule") },

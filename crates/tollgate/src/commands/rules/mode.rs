@@ -70,11 +70,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             return Ok(Exit::Ok);
         }
     };
-    let answer = admin.send(&args.change.call(call))?;
+    let response = admin.send(&args.change.call(call))?;
     if args.change.dry_run {
-        show(&answer, args.change.json, crate::admin::DRY_RUN, out)?;
+        show(&response, args.change.json, crate::admin::DRY_RUN, out)?;
     } else if args.change.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else {
         let mode = args.mode.as_deref().unwrap_or("its own mode");
         out.line(&format!("rule {id} is switched to {mode}"))?;

@@ -34,12 +34,13 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     let call = admin.call(Method::POST, &["v1", "rules", "refresh"]);
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     match args.json {
-        true => out.line(&answer.text())?,
-        false => {
-            out.line(&format!("all nodes read everything anew (generation {})", member(&answer.json()?, "generation")))?
-        }
+        true => out.line(&response.text())?,
+        false => out.line(&format!(
+            "all nodes read everything anew (generation {})",
+            member(&response.json()?, "generation")
+        ))?,
     }
     Ok(Exit::Ok)
 }

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use hyper::Method;
 
-use crate::admin::{Agreed, ConsentArgs, EveryScopeArgs, changes};
+use crate::admin::{ConsentArgs, ConsentOutcome, EveryScopeArgs, changes};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, member};
+use crate::render::{ChangeCounts, member};
 
 /// Which change.
 #[derive(Debug, clap::Args)]
@@ -41,8 +41,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.call(Method::POST, &["v1", "audit", &args.change.to_string(), "revert"]);
     let done = args.consent.send(&mut admin, &call, &format!("Revert change {}", args.change), out)?;
-    if let Agreed::Done(answer) = &done {
-        let (tally, now) = (Tally::of(changes(answer)), member(answer, "generation"));
+    if let ConsentOutcome::Done(response) = &done {
+        let (tally, now) = (ChangeCounts::of(changes(response)), member(response, "generation"));
         out.line(&format!("{tally}, as before change {} (now generation {now})", args.change))?;
     }
     Ok(done.exit())

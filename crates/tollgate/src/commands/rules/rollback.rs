@@ -3,10 +3,10 @@
 use anyhow::Result;
 use hyper::Method;
 
-use crate::admin::{Agreed, ConsentArgs, ScopeArgs, changes};
+use crate::admin::{ConsentArgs, ConsentOutcome, ScopeArgs, changes};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, member};
+use crate::render::{ChangeCounts, member};
 
 /// Where to.
 #[derive(Debug, clap::Args)]
@@ -59,8 +59,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     }
     let question = format!("Go back to {}", args.generation);
     let done = args.consent.send(&mut admin, &call, &question, out)?;
-    if let Agreed::Done(answer) = &done {
-        let (tally, now) = (Tally::of(changes(answer)), member(answer, "generation"));
+    if let ConsentOutcome::Done(response) = &done {
+        let (tally, now) = (ChangeCounts::of(changes(response)), member(response, "generation"));
         out.line(&format!("{tally}, as in generation {} (now generation {now})", args.generation))?;
     }
     Ok(done.exit())

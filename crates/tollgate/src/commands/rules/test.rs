@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
 use crate::render::{Palette, count, visible};
-use crate::suite::{self, Failure, Verdict};
+use crate::suite::{self, StepFailure, TableResult};
 
 /// Which tables.
 #[derive(Debug, clap::Args)]
@@ -77,12 +77,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut total = Total::default();
     for path in &args.files {
         match run_file(path) {
-            Ok((source, verdict)) => {
-                exit = exit.max(Exit::from_success(verdict.failures.is_empty()));
+            Ok((source, result)) => {
+                exit = exit.max(Exit::from_success(result.failures.is_empty()));
                 if !args.json {
-                    out.text(&file_text(&source, &verdict, out.palette()))?;
+                    out.text(&file_text(&source, &result, out.palette()))?;
                 }
-                total.add(&source, &verdict);
+                total.add(&source, &result);
             }
             Err(error) => {
                 out.error(&error);
@@ -98,7 +98,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     Ok(exit)
 }
 
-fn run_file(path: &Path) -> Result<(Source, Verdict)> {
+fn run_file(path: &Path) -> Result<(SourceText, TableResult)> {
     let source = input::read(path)?;
     let table = suite::read(path, &source)?;
     Ok((source, suite::run(table)))
@@ -114,16 +114,16 @@ struct Total {
 }
 
 impl Total {
-    fn add(&mut self, source: &Source, verdict: &Verdict) {
-        self.steps += verdict.steps;
-        self.requests += verdict.requests;
-        self.failed += verdict.failures.len();
+    fn add(&mut self, source: &SourceText, result: &TableResult) {
+        self.steps += result.steps;
+        self.requests += result.requests;
+        self.failed += result.failures.len();
         self.files.push(json!({
             "file": source.name,
-            "steps": verdict.steps,
-            "requests": verdict.requests,
-            "failed": verdict.failures.len(),
-            "failures": verdict.failures.iter().map(failure_json).collect::<Vec<_>>(),
+            "steps": result.steps,
+            "requests": result.requests,
+            "failed": result.failures.len(),
+            "failures": result.failures.iter().map(failure_json).collect::<Vec<_>>(),
         }));
     }
 
@@ -148,15 +148,15 @@ impl Total {
     }
 }
 
-fn file_text(source: &Source, verdict: &Verdict, palette: Palette) -> String {
-    let steps = count(verdict.steps, "step");
+fn file_text(source: &SourceText, result: &TableResult, palette: Palette) -> String {
+    let steps = count(result.steps, "step");
     let name = visible(&source.name);
-    if verdict.failures.is_empty() {
+    if result.failures.is_empty() {
         return format!("{}      {name} ({steps})\n", palette.good("ok"));
     }
-    let failed = format!("{} of {steps} failed", verdict.failures.len());
+    let failed = format!("{} of {steps} failed", result.failures.len());
     let mut text = format!("{}  {name} ({failed})\n", palette.bad("FAILED"));
-    for failure in &verdict.failures {
+    for failure in &result.failures {
         text.push('\n');
         text.push_str(&failure_text(source, failure, palette));
     }
@@ -164,7 +164,7 @@ fn file_text(source: &Source, verdict: &Verdict, palette: Palette) -> String {
 }
 
 /// The step as it stands in the table, and what came instead.
-fn failure_text(source: &Source, failure: &Failure, palette: Palette) -> String {
+fn failure_text(source: &SourceText, failure: &StepFailure, palette: Palette) -> String {
     let step = step_lines(source, failure);
     let width = step.last().map_or(1, |(number, _)| number.to_string().len());
     let gutter = " ".repeat(width);
@@ -190,7 +190,7 @@ fn failure_text(source: &Source, failure: &Failure, palette: Palette) -> String 
 }
 
 /// The lines of the step with their numbers, without what follows it.
-fn step_lines<'a>(source: &'a Source, failure: &Failure) -> Vec<(usize, &'a str)> {
+fn step_lines<'a>(source: &'a SourceText, failure: &StepFailure) -> Vec<(usize, &'a str)> {
     const SHOWN: usize = 12;
     let first = (failure.at.line as usize).max(1);
     let last = failure.end_line as usize;
@@ -208,7 +208,7 @@ fn is_beside(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-fn failure_json(failure: &Failure) -> Value {
+fn failure_json(failure: &StepFailure) -> Value {
     let mismatches = failure.mismatches.iter();
     json!({
         "line": failure.at.line,

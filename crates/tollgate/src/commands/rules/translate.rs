@@ -5,33 +5,33 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use tollgate_rules::translate::{Origin, Translated, translate};
 
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
 use crate::render::visible;
 use crate::replace::replace;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum From {
+pub enum ImportFormat {
     /// The file of one domain of envoyproxy/ratelimit
     EnvoyRatelimit,
     /// A limits file of limitador
     Limitador,
 }
 
-impl From {
+impl ImportFormat {
     fn origin(self) -> Origin {
         match self {
-            From::EnvoyRatelimit => Origin::EnvoyRatelimit,
-            From::Limitador => Origin::Limitador,
+            ImportFormat::EnvoyRatelimit => Origin::EnvoyRatelimit,
+            ImportFormat::Limitador => Origin::Limitador,
         }
     }
 }
 
 /// What a file means.
-pub struct Meant {
+pub struct TranslatedRules {
     /// The rules.
-    pub rules: Source,
+    pub rules: SourceText,
     /// Their namespace.
     pub namespace: String,
     /// No limit of the file was left out.
@@ -39,14 +39,19 @@ pub struct Meant {
 }
 
 /// The rules that the file means. What could not be said is told as warnings.
-pub fn rules_from(from: From, source: &Source, namespace: Option<&str>, out: &mut Output) -> Result<Meant> {
+pub fn rules_from(
+    from: ImportFormat,
+    source: &SourceText,
+    namespace: Option<&str>,
+    out: &mut Output,
+) -> Result<TranslatedRules> {
     let translation = translate(from.origin(), &source.name, &source.text)?;
     for note in &translation.notes {
         out.warning(&format!("{}:{}: {}", source.name, note.line, note.message));
     }
     let Translated { namespace, text, .. } = one(&translation.files, namespace)?;
     let is_whole = translation.left_out(&namespace) == 0;
-    Ok(Meant { rules: Source { name: format!("what {} means", source.name), text }, namespace, is_whole })
+    Ok(TranslatedRules { rules: SourceText { name: format!("what {} means", source.name), text }, namespace, is_whole })
 }
 
 /// The one file that is wanted: a rules file is about one namespace.
@@ -65,7 +70,7 @@ fn one(files: &[Translated], namespace: Option<&str>) -> Result<Translated> {
 }
 
 /// Writes rules instead of importing them. A file that is there stays, unless it may go.
-pub fn write(path: &Path, rules: &Source, force: bool, out: &mut Output) -> Result<()> {
+pub fn write(path: &Path, rules: &SourceText, force: bool, out: &mut Output) -> Result<()> {
     if input::is_stdin(path) {
         out.text(&rules.text)?;
         return Ok(());

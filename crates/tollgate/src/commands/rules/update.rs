@@ -7,12 +7,12 @@ use hyper::Method;
 use serde_json::Value;
 
 use super::fields::{FieldArgs, without};
-use crate::admin::{Admin, ChangeArgs, DRY_RUN, ScopeArgs, change, show};
-use crate::client::{Answer, Call};
+use crate::admin::{AdminClient, ChangeArgs, DRY_RUN, ScopeArgs, change, show};
+use crate::client::{ApiCall, ApiResponse};
 use crate::document::RuleDocument;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, changes_text, member};
+use crate::render::{ChangeCounts, changes_text, member};
 
 /// Which rule, and what of it.
 #[derive(Debug, clap::Args)]
@@ -69,12 +69,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         Some(path) => replacement(args, path, &admin, &etag)?,
         None => patch(args, &admin, &before)?.if_match(&etag),
     };
-    let answer = admin.send(&args.change.call(call))?;
-    tell(args, &before, &answer, out)?;
+    let response = admin.send(&args.change.call(call))?;
+    print_result(args, &before, &response, out)?;
     Ok(Exit::Ok)
 }
 
-fn patch(args: &Args, admin: &Admin, before: &Value) -> Result<Call> {
+fn patch(args: &Args, admin: &AdminClient, before: &Value) -> Result<ApiCall> {
     let slots = before.get("limit").is_some_and(|limit| limit.get("slots").is_some());
     let patch = without(args.fields.fields(slots), &args.unset)?;
     if patch.is_empty() {
@@ -83,7 +83,7 @@ fn patch(args: &Args, admin: &Admin, before: &Value) -> Result<Call> {
     Ok(admin.call(Method::PATCH, &["v1", "rules", &args.rule_id]).merge_patch(Value::from(patch).to_string()))
 }
 
-fn replacement(args: &Args, path: &Path, admin: &Admin, etag: &str) -> Result<Call> {
+fn replacement(args: &Args, path: &Path, admin: &AdminClient, etag: &str) -> Result<ApiCall> {
     if !args.fields.fields(false).is_empty() {
         bail!("--file is the whole rule: leave out the flags, or the file");
     }
@@ -99,18 +99,18 @@ fn replacement(args: &Args, path: &Path, admin: &Admin, etag: &str) -> Result<Ca
     Ok(call.json(Value::from(document.rule).to_string()).if_match(&etag))
 }
 
-fn tell(args: &Args, before: &Value, answer: &Answer, out: &mut Output) -> Result<()> {
+fn print_result(args: &Args, before: &Value, response: &ApiResponse, out: &mut Output) -> Result<()> {
     if args.change.dry_run {
-        show(answer, args.change.json, DRY_RUN, out)?;
+        show(response, args.change.json, DRY_RUN, out)?;
     } else if args.change.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else {
-        let after = answer.json()?;
+        let after = response.json()?;
         let changes = [change("rule", &args.rule_id, before, &after)];
         let changed = before.get("version") != after.get("version");
         let changes = changes.get(..usize::from(changed)).unwrap_or_default();
         out.text(&changes_text(changes, out.palette()))?;
-        out.line(&format!("{} (version {})", Tally::of(changes), member(&after, "version")))?;
+        out.line(&format!("{} (version {})", ChangeCounts::of(changes), member(&after, "version")))?;
     }
     Ok(())
 }

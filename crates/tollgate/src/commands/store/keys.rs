@@ -83,9 +83,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         out.warning("running nodes use another secret, and so other keys: name theirs with --secret-file");
     }
     let loaded = load::rules_with(&args.rules, &options)?;
-    let request = args.client.over(OwnedRequest { namespace: args.namespace.clone(), ..OwnedRequest::default() });
+    let request = args.client.apply_to(OwnedRequest { namespace: args.namespace.clone(), ..OwnedRequest::default() });
     let custom = request.custom();
-    let asked = request.ask(&loaded.file.namespace, &custom, None);
+    let asked = request.to_request(&loaded.file.namespace, &custom, None);
     let rules = loaded.set.buckets(&asked, when::now());
     let rules = rules.map_err(|error| anyhow!("the attributes cannot be read: {error}"))?;
     if rules.is_empty() {

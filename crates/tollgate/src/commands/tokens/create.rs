@@ -9,7 +9,7 @@ use tollgate_rules::duration;
 use crate::admin::ServerArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment, visible};
+use crate::render::{member, timestamp, visible};
 use crate::when;
 
 /// What the token shall be.
@@ -71,16 +71,16 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     // Without an idempotency key: its answer would have to be kept, and with it the secret.
     let call = admin.call(Method::POST, &["v1", "tokens"]).json(Value::from(body).to_string());
-    let answer = admin.send(&call)?;
-    let made = answer.json()?;
+    let response = admin.send(&call)?;
+    let made = response.json()?;
     let token = made.get("token").and_then(Value::as_str).context("the server did not tell the token")?;
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else if args.quiet {
         out.line(token)?;
     } else {
         let expiry = made.get("expires_at").and_then(Value::as_str);
-        let expiry = expiry.map_or_else(|| "never expires".to_owned(), |at| format!("expires {}", moment(at, now)));
+        let expiry = expiry.map_or_else(|| "never expires".to_owned(), |at| format!("expires {}", timestamp(at, now)));
         let about = format!("created {} token {} for {}: {expiry}", args.role, member(&made, "token_id"), args.name);
         out.line(&visible(&about))?;
         out.line(&out.palette().strong(token))?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::admin::{ServerArgs, table};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
+use crate::render::{member, timestamp};
 use crate::when;
 
 /// For whom.
@@ -33,14 +33,14 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     let call = admin.get(&["v1", "tokens"]);
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
         return Ok(Exit::Ok);
     }
     let now = when::now();
     let time = |entry: &Value, name: &str, never: &str| {
-        entry.get(name).and_then(Value::as_str).map_or_else(|| never.to_owned(), |text| moment(text, now))
+        entry.get(name).and_then(Value::as_str).map_or_else(|| never.to_owned(), |text| timestamp(text, now))
     };
     let row = |entry: &Value| {
         let namespaces = entry.get("namespaces").filter(|list| !list.is_null()).map(|_| member(entry, "namespaces"));
@@ -54,6 +54,6 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         ]
     };
     let heading = ["TOKEN", "NAME", "ROLE", "NAMESPACES", "EXPIRES", "LAST USED"];
-    table(&answer.json()?, "tokens", heading, row, out)?;
+    table(&response.json()?, "tokens", heading, row, out)?;
     Ok(Exit::Ok)
 }

@@ -7,7 +7,7 @@ use tollgate_core::Time;
 use crate::admin::{ListArgs, Look, ScopeArgs, list};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
+use crate::render::{member, timestamp};
 use crate::when;
 
 /// Which refusals.
@@ -15,12 +15,12 @@ use crate::when;
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
-    pub filter: Filter,
+    pub filter: ViolationListArgs,
 }
 
 /// The same, as `tollgate violations` takes it too.
 #[derive(Debug, clap::Args)]
-pub struct Filter {
+pub struct ViolationListArgs {
     /// Of this client
     #[arg(long, value_name = "KEY")]
     client: Option<String>,
@@ -61,7 +61,7 @@ Exit codes:
   2  wrong usage, no answer, no valid token"#;
 
 /// Prints them.
-pub fn run(args: &Filter, out: &mut Output) -> Result<Exit> {
+pub fn run(args: &ViolationListArgs, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "violations"]).query_some("client_key", args.client.as_deref());
     let call = call.query_some("endpoint", args.endpoint.as_deref()).query_some("rule_id", args.rule.as_deref());
@@ -74,7 +74,7 @@ pub fn run(args: &Filter, out: &mut Output) -> Result<Exit> {
         heading: ["LAST", "CLIENT", "RULE", "ENDPOINT", "REFUSED", "COUNT", "LIMIT"],
         row: &|entry| {
             let word = |name: &str| member(entry, name);
-            let last = moment(&word("last_violated_at"), now);
+            let last = timestamp(&word("last_violated_at"), now);
             let (client, rule) = (word("client_key"), word("rule_id"));
             [last, client, rule, word("endpoint"), refused(entry), word("request_count"), word("limit_value")]
         },

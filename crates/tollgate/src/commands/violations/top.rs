@@ -8,7 +8,7 @@ use super::list::refused;
 use crate::admin::{ScopeArgs, table};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
+use crate::render::{member, timestamp};
 use crate::when;
 
 /// Of what, since when.
@@ -60,18 +60,18 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let call = call.query_some("shadow", args.shadow.map(|shadow| shadow.to_string()).as_deref());
     let call = call.query_some("from", args.from.map(when::text).as_deref());
     let call = call.query_some("to", args.to.map(when::text).as_deref());
-    let answer = admin.send(&call)?;
+    let response = admin.send(&call)?;
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
         return Ok(Exit::Ok);
     }
     let now = when::now();
     let row = |entry: &Value| {
-        let last = moment(&member(entry, "last_violated_at"), now);
+        let last = timestamp(&member(entry, "last_violated_at"), now);
         [member(entry, "what"), refused(entry), last]
     };
     let heading = [args.by.to_uppercase(), "REFUSED".to_owned(), "LAST".to_owned()];
     let [by, refused, last] = &heading;
-    table(&answer.json()?, "offenders", [by, refused, last], row, out)?;
+    table(&response.json()?, "offenders", [by, refused, last], row, out)?;
     Ok(Exit::Ok)
 }

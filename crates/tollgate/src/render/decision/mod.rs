@@ -1,8 +1,8 @@
 //! A decision for people: the same look whether it was made in this process or by a server.
 
-mod answered;
-mod made;
+mod from_decision;
+mod from_json;
 mod view;
 
-pub use made::ruling_text;
-pub use view::Shown;
+pub use from_decision::ruling_text;
+pub use view::DecisionView;

@@ -2,11 +2,11 @@
 
 use tollgate_core::{Span, Wait};
 
-use crate::render::{Palette, Table, for_people, visible};
+use crate::render::{Palette, TextTable, human_duration, visible};
 
 /// What is shown of a decision.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct DecisionView {
     pub(super) allowed: bool,
     /// The deciding rule, if one did.
     pub(super) rule: Option<String>,
@@ -18,15 +18,15 @@ pub struct Shown {
     pub(super) delay: Span,
     pub(super) mode: String,
     pub(super) generation: u64,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<RulingRow>,
 }
 
 /// What one rule said.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct RulingRow {
     pub(super) decides: bool,
     pub(super) name: String,
-    pub(super) said: Said,
+    pub(super) verdict: RowVerdict,
     pub(super) limit: Option<u64>,
     pub(super) remaining: Option<u64>,
     pub(super) wait: Wait,
@@ -37,13 +37,13 @@ pub(super) struct Row {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum RowVerdict {
     Allowed,
     Denied,
     Unlimited,
 }
 
-impl Shown {
+impl DecisionView {
     /// Whether the request may pass.
     pub fn is_allowed(&self) -> bool {
         self.allowed
@@ -62,7 +62,7 @@ impl Shown {
         };
         let delay = match self.delay {
             Span::ZERO => String::new(),
-            delay => format!(", after waiting {}", for_people(delay)),
+            delay => format!(", after waiting {}", human_duration(delay)),
         };
         format!("{verdict} by {}: {detail}{delay}", palette.strong(rule))
     }
@@ -79,31 +79,31 @@ impl Shown {
         text
     }
 
-    fn table(&self, palette: Palette) -> Table {
+    fn table(&self, palette: Palette) -> TextTable {
         let reset = if self.rows.iter().any(|row| row.reset.is_some()) { "RESET AFTER" } else { "" };
         let heading = ["", "RULE", "OUTCOME", "LIMIT", "REMAINING", "RETRY AFTER", reset, ""];
-        let mut table = Table::new(heading, |text| palette.faint(text));
+        let mut table = TextTable::new(heading, |text| palette.faint(text));
         self.rows.iter().for_each(|row| table.row(row.cells(!reset.is_empty(), palette)));
         table
     }
 }
 
-impl Row {
+impl RulingRow {
     fn cells(&self, with_reset: bool, palette: Palette) -> [(String, String); 8] {
         let plain = |text: String| (text.clone(), visible(&text));
         let number = |number: Option<u64>| plain(number.map_or_else(|| "-".to_owned(), |number| number.to_string()));
         let retry = match self.wait {
             Wait::None => "-".to_owned(),
-            Wait::For(span) => for_people(span),
+            Wait::For(span) => human_duration(span),
             Wait::Never => "never".to_owned(),
         };
-        let verdict = match self.said {
-            Said::Denied => ("denied".to_owned(), palette.bad("denied")),
-            Said::Unlimited => ("unlimited".to_owned(), palette.good("unlimited")),
-            Said::Allowed => ("allowed".to_owned(), palette.good("allowed")),
+        let verdict = match self.verdict {
+            RowVerdict::Denied => ("denied".to_owned(), palette.bad("denied")),
+            RowVerdict::Unlimited => ("unlimited".to_owned(), palette.good("unlimited")),
+            RowVerdict::Allowed => ("allowed".to_owned(), palette.good("allowed")),
         };
         let reset = match self.reset {
-            Some(span) => for_people(span),
+            Some(span) => human_duration(span),
             None if with_reset => "-".to_owned(),
             None => String::new(),
         };
@@ -111,7 +111,7 @@ impl Row {
         let note = match self.delay {
             _ if self.shadow => "shadow: does not deny".to_owned(),
             Span::ZERO => String::new(),
-            delay => format!("queued for {}", for_people(delay)),
+            delay => format!("queued for {}", human_duration(delay)),
         };
         [
             (mark.to_owned(), palette.strong(mark)),
@@ -133,7 +133,7 @@ pub(super) fn room_text(left: u64, limit: u64) -> String {
 pub(super) fn wait_text(wait: Wait) -> String {
     match wait {
         Wait::None => "now".to_owned(),
-        Wait::For(span) => format!("retry after {}", for_people(span)),
+        Wait::For(span) => format!("retry after {}", human_duration(span)),
         Wait::Never => "can never pass, the cost exceeds the limit".to_owned(),
     }
 }

@@ -13,35 +13,35 @@ use crate::input;
 const VARIABLE: &str = "TOLLGATE_TOKEN";
 
 /// A secret, as the header field has it.
-pub struct Token(HeaderValue);
+pub struct BearerToken(HeaderValue);
 
-impl Token {
+impl BearerToken {
     /// The first token of the file, or that of the environment, if either is there.
-    pub fn find(file: Option<&Path>) -> Result<Option<Token>> {
+    pub fn find(file: Option<&Path>) -> Result<Option<BearerToken>> {
         if let Some(path) = file {
-            return Token::read(path).map(Some);
+            return BearerToken::read(path).map(Some);
         }
         match std::env::var(VARIABLE) {
-            Ok(text) if !text.trim().is_empty() => Token::new(text.trim(), VARIABLE).map(Some),
+            Ok(text) if !text.trim().is_empty() => BearerToken::new(text.trim(), VARIABLE).map(Some),
             _ => Ok(None),
         }
     }
 
     /// Reads a file as the server does: one token per line, of which the first is taken.
-    fn read(path: &Path) -> Result<Token> {
+    fn read(path: &Path) -> Result<BearerToken> {
         let source = input::read(path)?;
         let mut lines = source.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        Token::new(lines.next().with_context(|| format!("{} holds no token", source.name))?, &source.name)
+        BearerToken::new(lines.next().with_context(|| format!("{} holds no token", source.name))?, &source.name)
     }
 
-    fn new(text: &str, place: &str) -> Result<Token> {
+    fn new(text: &str, place: &str) -> Result<BearerToken> {
         let header =
             text.bytes().all(|byte| byte.is_ascii_graphic()).then(|| HeaderValue::try_from(format!("Bearer {text}")));
         let Some(Ok(mut header)) = header else {
             bail!("{place} holds no token: those are visible characters without spaces");
         };
         header.set_sensitive(true);
-        Ok(Token(header))
+        Ok(BearerToken(header))
     }
 
     /// The value of the `Authorization` field.
@@ -50,7 +50,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }

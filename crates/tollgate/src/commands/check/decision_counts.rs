@@ -2,17 +2,17 @@
 
 use tollgate_core::Time;
 
-use crate::render::{Palette, Shown, for_people};
+use crate::render::{DecisionView, Palette, human_duration};
 
 /// What was decided so far.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct DecisionCounts {
     pub(super) allowed: u64,
     pub(super) denied: u64,
     first: Option<Time>,
 }
 
-impl Tally {
+impl DecisionCounts {
     pub(super) fn count(&mut self, is_allowed: bool) {
         match is_allowed {
             true => self.allowed += 1,
@@ -21,9 +21,9 @@ impl Tally {
     }
 
     /// One decision of many, in one line.
-    pub(super) fn line(&mut self, shown: &Shown, now: Time, palette: Palette) -> String {
+    pub(super) fn line(&mut self, shown: &DecisionView, now: Time, palette: Palette) -> String {
         let since = now.since(*self.first.get_or_insert(now));
-        let when = format!("{:>5}  +{:<8}", self.allowed + self.denied, for_people(since));
+        let when = format!("{:>5}  +{:<8}", self.allowed + self.denied, human_duration(since));
         format!("{}  {}", palette.faint(&when), shown.headline(palette))
     }
 }

@@ -4,7 +4,7 @@ use tollgate_core::Time;
 use tollgate_rules::datetime;
 
 /// `2026-12-01T00:00:00Z (in 2 h)` of an RFC 3339 text; text that is none as it is.
-pub fn moment(text: &str, now: Time) -> String {
+pub fn timestamp(text: &str, now: Time) -> String {
     match datetime::parse(text) {
         Ok(nanos) => format!("{} ({})", to_the_second(text), relative(Time::from_nanos(nanos), now)),
         Err(_) => text.to_owned(),
@@ -50,7 +50,7 @@ mod tests {
             ("2026-11-12T12:00:00+00:00", "2026-11-12T12:00:00+00:00 (3 d ago)"),
             ("tomorrow", "tomorrow"),
         ] {
-            assert_eq!(moment(text, now), shown);
+            assert_eq!(timestamp(text, now), shown);
         }
     }
 }

@@ -9,8 +9,8 @@ use hyper::Uri;
 
 /// A server's address, read and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    place: Place,
+pub struct ServerUrl {
+    address: ServerAddress,
     /// What stands before every path; empty, or begins with `/` and does not end with it.
     prefix: String,
     text: String,
@@ -18,7 +18,7 @@ pub struct Target {
 
 /// How to get there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ServerAddress {
     /// Over TCP.
     Tcp {
         /// The name or address, without brackets.
@@ -32,10 +32,10 @@ pub enum Place {
     Unix(PathBuf),
 }
 
-impl Target {
+impl ServerUrl {
     /// How to get there.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
     /// What stands before every path of the API.
@@ -45,14 +45,14 @@ impl Target {
 
     /// Whether TLS is spoken there.
     pub fn is_tls(&self) -> bool {
-        matches!(self.place, Place::Tcp { tls: true, .. })
+        matches!(self.address, ServerAddress::Tcp { tls: true, .. })
     }
 
     /// Whether it is on this machine, and no name could lead elsewhere.
     pub fn is_local(&self) -> bool {
-        match &self.place {
-            Place::Unix(_) => true,
-            Place::Tcp { host, .. } => {
+        match &self.address {
+            ServerAddress::Unix(_) => true,
+            ServerAddress::Tcp { host, .. } => {
                 host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
             }
         }
@@ -60,15 +60,15 @@ impl Target {
 
     /// What the `Host` field says.
     pub fn authority(&self) -> String {
-        match &self.place {
-            Place::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
-            Place::Tcp { host, port, .. } => format!("{host}:{port}"),
-            Place::Unix(_) => "localhost".to_owned(),
+        match &self.address {
+            ServerAddress::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+            ServerAddress::Tcp { host, port, .. } => format!("{host}:{port}"),
+            ServerAddress::Unix(_) => "localhost".to_owned(),
         }
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -76,14 +76,18 @@ impl fmt::Display for Target {
 
 const WANTED: &str = "write http://HOST:PORT, https://HOST:PORT or unix:/path";
 
-impl FromStr for Target {
+impl FromStr for ServerUrl {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Target, String> {
+    fn from_str(text: &str) -> Result<ServerUrl, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             return match Path::new(path).is_absolute() {
-                true => Ok(Target { place: Place::Unix(path.into()), prefix: String::new(), text: text.to_owned() }),
+                true => Ok(ServerUrl {
+                    address: ServerAddress::Unix(path.into()),
+                    prefix: String::new(),
+                    text: text.to_owned(),
+                }),
                 false => Err("the path of a socket begins with /: write unix:/path".to_owned()),
             };
         }
@@ -106,7 +110,11 @@ impl FromStr for Target {
         }
         let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let prefix = uri.path().trim_end_matches('/').to_owned();
-        Ok(Target { place: Place::Tcp { host, port, tls }, prefix, text: text.trim_end_matches('/').to_owned() })
+        Ok(ServerUrl {
+            address: ServerAddress::Tcp { host, port, tls },
+            prefix,
+            text: text.trim_end_matches('/').to_owned(),
+        })
     }
 }
 
@@ -125,7 +133,7 @@ mod tests {
             ("unix:///run/tollgate.sock", "localhost", "", false),
         ];
         for (text, authority, prefix, tls) in cases {
-            let target: Target = text.parse().expect(text);
+            let target: ServerUrl = text.parse().expect(text);
             assert_eq!((target.authority().as_str(), target.prefix(), target.is_tls()), (authority, prefix, tls));
         }
     }
@@ -141,7 +149,7 @@ mod tests {
             ("http://10.0.0.1:8090", false),
             ("http://0.0.0.0:8090", false),
         ] {
-            assert_eq!(text.parse::<Target>().unwrap().is_local(), local, "{text}");
+            assert_eq!(text.parse::<ServerUrl>().unwrap().is_local(), local, "{text}");
         }
     }
 
@@ -156,7 +164,7 @@ mod tests {
             ("unix:tollgate.sock", "begins with /"),
             ("http://a b", "not a URL"),
         ] {
-            let error = text.parse::<Target>().expect_err(text);
+            let error = text.parse::<ServerUrl>().expect_err(text);
             assert!(error.contains(said), "{text}: {error}");
         }
     }

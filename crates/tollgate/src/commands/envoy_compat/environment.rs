@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 /// The variables that are set to something.
-pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
+pub(super) struct RatelimitEnv<'a>(&'a BTreeMap<String, String>);
 
-impl<'v> Given<'v> {
-    pub(super) fn new(variables: &'v BTreeMap<String, String>) -> Given<'v> {
-        Given(variables)
+impl<'v> RatelimitEnv<'v> {
+    pub(super) fn new(variables: &'v BTreeMap<String, String>) -> RatelimitEnv<'v> {
+        RatelimitEnv(variables)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {

@@ -4,18 +4,18 @@
 use serde_json::Value;
 use tollgate_core::{Span, Wait};
 
-use super::view::{Row, Said, Shown};
+use super::view::{DecisionView, RowVerdict, RulingRow};
 
-impl From<&Value> for Shown {
-    fn from(answer: &Value) -> Shown {
+impl From<&Value> for DecisionView {
+    fn from(answer: &Value) -> DecisionView {
         let rule = text(answer, "rule");
         let rows = match answer.get("rules").and_then(Value::as_array) {
-            Some(rules) => rules.iter().map(|said| row(said, rule.as_deref())).collect(),
+            Some(rules) => rules.iter().map(|verdict| row(verdict, rule.as_deref())).collect(),
             // One rule alone is not listed: the answer is about it.
             None if rule.is_some() => vec![row(answer, rule.as_deref())],
             None => Vec::new(),
         };
-        Shown {
+        DecisionView {
             allowed: flag(answer, "allowed"),
             room: number(answer, "remaining").zip(number(answer, "limit")),
             reason: text(answer, "reason"),
@@ -29,29 +29,29 @@ impl From<&Value> for Shown {
     }
 }
 
-fn row(said: &Value, deciding: Option<&str>) -> Row {
-    let name = text(said, "rule").unwrap_or_else(|| "?".to_owned());
-    let (limit, remaining) = (number(said, "limit"), number(said, "remaining"));
-    Row {
+fn row(verdict: &Value, deciding: Option<&str>) -> RulingRow {
+    let name = text(verdict, "rule").unwrap_or_else(|| "?".to_owned());
+    let (limit, remaining) = (number(verdict, "limit"), number(verdict, "remaining"));
+    RulingRow {
         decides: deciding == Some(&name),
         name,
-        said: match flag(said, "allowed") {
-            false => Said::Denied,
-            true if limit.is_none() => Said::Unlimited,
-            true => Said::Allowed,
+        verdict: match flag(verdict, "allowed") {
+            false => RowVerdict::Denied,
+            true if limit.is_none() => RowVerdict::Unlimited,
+            true => RowVerdict::Allowed,
         },
         limit,
         remaining,
-        wait: wait(said),
+        wait: wait(verdict),
         reset: None,
-        delay: millis(said, "delay_ms").unwrap_or(Span::ZERO),
-        shadow: flag(said, "shadow"),
+        delay: millis(verdict, "delay_ms").unwrap_or(Span::ZERO),
+        shadow: flag(verdict, "shadow"),
     }
 }
 
-fn wait(said: &Value) -> Wait {
-    match millis(said, "retry_after_ms") {
-        _ if flag(said, "never") => Wait::Never,
+fn wait(verdict: &Value) -> Wait {
+    match millis(verdict, "retry_after_ms") {
+        _ if flag(verdict, "never") => Wait::Never,
         Some(span) => Wait::For(span),
         None => Wait::None,
     }
@@ -98,9 +98,9 @@ key_by: api_key
             let request = Request::new().with(Attribute::ApiKey, "a").with(Attribute::Tier, tier).cost(cost);
             for _ in 0..3 {
                 let decision = engine.decide_now(&request);
-                let mut made = Shown::from(&decision);
+                let mut made = DecisionView::from(&decision);
                 made.rows.iter_mut().for_each(|row| row.reset = None);
-                assert_eq!(Shown::from(&decision_json(&decision)), made, "{tier} {cost}");
+                assert_eq!(DecisionView::from(&decision_json(&decision)), made, "{tier} {cost}");
             }
         }
     }

@@ -17,14 +17,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use super::target::{Place, Target};
+use super::server_url::{ServerAddress, ServerUrl};
 
 /// Sends requests over one connection.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
 /// Whom to trust, and who we are, where TLS is spoken.
 #[derive(Clone, Debug, Default)]
-pub struct Trust {
+pub struct TlsTrust {
     /// The authorities in this file (PEM) instead of this machine's.
     pub ca: Option<PathBuf>,
     /// Our certificate and its key (PEM), for servers that ask for one.
@@ -33,41 +33,41 @@ pub struct Trust {
 
 /// Knows the way to one server.
 pub struct Connector {
-    target: Target,
+    target: ServerUrl,
     /// Whom it trusts, where TLS is spoken.
     tls: Option<Arc<ClientConfig>>,
 }
 
 impl Connector {
     /// Reads whom to trust, if that will matter.
-    pub fn new(target: Target, trust: &Trust) -> Result<Connector> {
+    pub fn new(target: ServerUrl, trust: &TlsTrust) -> Result<Connector> {
         let tls = if target.is_tls() { Some(Arc::new(config(trust)?)) } else { None };
         Ok(Connector { target, tls })
     }
 
     /// Where it leads.
-    pub fn target(&self) -> &Target {
+    pub fn target(&self) -> &ServerUrl {
         &self.target
     }
 
     /// A new connection.
     pub async fn connect(&self) -> Result<Sender> {
-        match self.target.place() {
-            Place::Unix(path) => {
-                speak(UnixStream::connect(path).await.map_err(|error| self.unreachable(&error))?).await
+        match self.target.address() {
+            ServerAddress::Unix(path) => {
+                handshake(UnixStream::connect(path).await.map_err(|error| self.unreachable(&error))?).await
             }
-            Place::Tcp { host, port, .. } => {
+            ServerAddress::Tcp { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).await;
                 let stream = stream.map_err(|error| self.unreachable(&error))?;
                 // Small calls, each waited for: nothing is gained by collecting bytes.
                 stream.set_nodelay(true).context("cannot use the connection")?;
                 match &self.tls {
-                    None => speak(stream).await,
+                    None => handshake(stream).await,
                     Some(config) => {
                         let name = ServerName::try_from(host.clone());
                         let name = name.map_err(|_| anyhow!("`{host}` is no name that a certificate could have"))?;
                         let stream = TlsConnector::from(config.clone()).connect(name, stream).await;
-                        speak(stream.map_err(|error| self.untrusted(&error))?).await
+                        handshake(stream.map_err(|error| self.untrusted(&error))?).await
                     }
                 }
             }
@@ -105,13 +105,13 @@ impl Connector {
     }
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<Sender> {
+async fn handshake(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<Sender> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.context("cannot use the connection")?;
     tokio::spawn(connection); // ends with the sender; what goes wrong is told to whoever waits for the answer
     Ok(sender)
 }
 
-fn config(trust: &Trust) -> Result<ClientConfig> {
+fn config(trust: &TlsTrust) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?;
     let builder = builder.with_root_certificates(roots(trust.ca.as_deref())?);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tollgate_core::Span;
 use tollgate_rules::duration;
 
-use super::{Palette, Shown, for_people, visible};
+use super::{DecisionView, Palette, human_duration, visible};
 
 /// Every rule and what it makes of the request, then the decision.
 pub fn explained_text(request: &str, explained: &Value, palette: Palette) -> String {
@@ -22,7 +22,7 @@ pub fn explained_text(request: &str, explained: &Value, palette: Palette) -> Str
         text.push('\n');
     }
     let decision = explained.get("decision").unwrap_or(&Value::Null);
-    text + &format!("{}  {}\n", palette.faint("decision"), Shown::from(decision).headline(palette))
+    text + &format!("{}  {}\n", palette.faint("decision"), DecisionView::from(decision).headline(palette))
 }
 
 /// The effective values of one rule.
@@ -203,10 +203,10 @@ fn outcome_text(rule: &Value) -> String {
     let millis = |name: &str| number(rule, name).map(|millis| Span::from_nanos(millis.saturating_mul(1_000_000)));
     let verdict = match (flag(rule, "allowed"), millis("retry_after_ms")) {
         (true, _) => "allowed".to_owned(),
-        (false, Some(wait)) => format!("denied, retry after {}", for_people(wait)),
+        (false, Some(wait)) => format!("denied, retry after {}", human_duration(wait)),
         (false, None) => "denied, can never pass".to_owned(),
     };
-    let reset = millis("reset_after_ms").map(|reset| format!(", as new after {}", for_people(reset)));
+    let reset = millis("reset_after_ms").map(|reset| format!(", as new after {}", human_duration(reset)));
     format!("{verdict}, {remaining} left{}", reset.unwrap_or_default())
 }
 
