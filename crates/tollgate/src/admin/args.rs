@@ -52,6 +52,26 @@ pub struct EveryScopeArgs {
     namespace: Option<String>,
 }
 
+/// A server, and the format of what it says.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServerReadArgs {
+    /// Print the API's JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// The same for what lives in a namespace.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ScopeReadArgs {
+    /// Print the API's JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+}
+
 impl EveryScopeArgs {
     /// The API of that server. Nothing is sent yet.
     pub fn admin(&self) -> Result<AdminClient> {

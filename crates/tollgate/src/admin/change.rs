@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{ApiCall, ApiResponse};
 use crate::output::Output;
-use crate::render::{ChangeCounts, changes_text};
+use crate::render::{ChangeCounts, Palette, changes_text, member};
 
 /// Whether to change anything, and for whom to say it.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,6 +24,41 @@ impl ChangeArgs {
     pub fn call(&self, call: ApiCall) -> ApiCall {
         if self.dry_run { call.query("dry_run", "true") } else { call }
     }
+
+    /// Prints the response: the changes of a dry run, the API's JSON, or else a summary.
+    pub fn print(
+        &self,
+        response: &ApiResponse,
+        out: &mut Output,
+        summary: impl FnOnce(&ApiResponse, Palette) -> Result<String>,
+    ) -> Result<()> {
+        if self.dry_run {
+            show(response, self.json, DRY_RUN, out)?;
+        } else if self.json {
+            out.line(&response.text())?;
+        } else {
+            let summary = summary(response, out.palette())?;
+            out.line(&summary)?;
+        }
+        Ok(())
+    }
+
+    /// Prints the response to an update of one record, summarised by the fields that differ.
+    pub fn print_update(
+        &self,
+        (kind, id): (&str, &str),
+        before: &Value,
+        response: &ApiResponse,
+        out: &mut Output,
+    ) -> Result<()> {
+        self.print(response, out, |response, palette| {
+            let after = response.json()?;
+            let is_changed = before.get("version") != after.get("version");
+            let changes: Vec<Value> = is_changed.then(|| change(kind, id, before, &after)).into_iter().collect();
+            let (text, counts) = (changes_text(&changes, palette), ChangeCounts::of(&changes));
+            Ok(format!("{text}{counts} (version {})", member(&after, "version")))
+        })
+    }
 }
 
 /// The changes that an answer lists.
@@ -35,22 +70,22 @@ pub fn changes(response: &Value) -> &[Value] {
 pub fn show(response: &ApiResponse, json: bool, last: &str, out: &mut Output) -> Result<ChangeCounts> {
     let body = response.json()?;
     let changes = changes(&body);
-    let tally = ChangeCounts::of(changes);
+    let counts = ChangeCounts::of(changes);
     match json {
         true => out.line(&response.text())?,
         false => {
             out.text(&changes_text(changes, out.palette()))?;
-            out.line(&format!("{tally}{last}"))?;
+            out.line(&format!("{counts}{last}"))?;
         }
     }
-    Ok(tally)
+    Ok(counts)
 }
 
 /// What follows the number of changes of a dry run.
 pub const DRY_RUN: &str = " (dry run: nothing was written)";
 
 /// A change as answers list them, made from a thing before and after.
-pub fn change(kind: &str, id: &str, before: &Value, after: &Value) -> Value {
+fn change(kind: &str, id: &str, before: &Value, after: &Value) -> Value {
     json!({ "kind": kind, "namespace": after.get("namespace"), "id": id, "before": before, "after": after })
 }
 

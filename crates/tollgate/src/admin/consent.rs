@@ -62,11 +62,11 @@ impl ConsentArgs {
         if !self.yes {
             let asks = !self.json && out.is_terminal();
             let response = if asks { admin.send_long(&tried, "comparing", out)?.json()? } else { Value::Null };
-            let tally = ChangeCounts::of(changes(&response));
+            let counts = ChangeCounts::of(changes(&response));
             if asks {
                 out.text(&changes_text(changes(&response), out.palette()))?;
             }
-            match asks.then(|| out.confirm(&format!("{question} ({tally})?"))).flatten() {
+            match asks.then(|| out.confirm(&format!("{question} ({counts})?"))).flatten() {
                 Some(true) => {}
                 Some(false) => return Ok(ConsentOutcome::Declined),
                 None => bail!("nothing was changed: say --yes to mean it, or --dry-run to look"),

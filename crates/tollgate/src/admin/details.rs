@@ -3,9 +3,28 @@
 use anyhow::Result;
 use serde_json::Value;
 
+use super::admin_client::AdminClient;
+use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{member, timestamp, visible};
 use crate::when;
+
+/// Fetches one record and prints it: the API's JSON, or else by `print`.
+pub fn print_record(
+    admin: &mut AdminClient,
+    segments: &[&str],
+    json: bool,
+    out: &mut Output,
+    print: impl FnOnce(Value, &mut Output) -> Result<()>,
+) -> Result<Exit> {
+    let call = admin.get(segments);
+    let response = admin.send(&call)?;
+    match json {
+        true => out.line(&response.text())?,
+        false => print(response.json()?, out)?,
+    }
+    Ok(Exit::Ok)
+}
 
 /// Prints the members of an object: first those of `order`, then the others by name; without those that say nothing.
 pub fn details(thing: &Value, order: &[&str], out: &mut Output) -> Result<()> {

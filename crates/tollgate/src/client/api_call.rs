@@ -66,6 +66,11 @@ impl ApiCall {
         }
     }
 
+    /// Adds those parameters that have a value.
+    pub fn query_each<'a>(self, pairs: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> ApiCall {
+        pairs.into_iter().fold(self, |call, (name, value)| call.query_some(name, value))
+    }
+
     /// Only if the thing is still what it was.
     pub fn if_match(mut self, etag: &str) -> ApiCall {
         self.headers.push((IF_MATCH, etag.to_owned()));

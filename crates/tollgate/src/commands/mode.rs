@@ -4,7 +4,7 @@ use anyhow::Result;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::admin::ServerArgs;
+use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{member, timestamp, visible};
@@ -17,11 +17,8 @@ pub struct Args {
     /// Set it; without this it is printed
     #[arg(value_name = "MODE", value_parser = ["enforce", "shadow", "off"])]
     mode: Option<String>,
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    read: ServerReadArgs,
 }
 
 const HELP: &str = r#"  enforce  as the rules say
@@ -44,13 +41,13 @@ Exit codes:
 
 /// Prints or sets it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.server.admin()?;
+    let mut admin = args.read.server.admin()?;
     let call = match &args.mode {
         None => admin.get(&["v1", "mode"]),
         Some(mode) => admin.call(Method::PUT, &["v1", "mode"]).json(json!({ "mode": mode }).to_string()),
     };
     let response = admin.send(&call)?;
-    if args.json {
+    if args.read.json {
         out.line(&response.text())?;
         return Ok(Exit::Ok);
     }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::admin::ServerArgs;
+use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{Palette, member, timestamp, visible};
@@ -13,11 +13,8 @@ use crate::when;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    read: ServerReadArgs,
 }
 
 const HELP: &str = r#"Which generation the node decides by, whether its database and its store answer, what
@@ -38,12 +35,12 @@ Exit codes:
 
 /// Prints it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.server.admin()?;
+    let mut admin = args.read.server.admin()?;
     let call = admin.get(&["v1", "status"]);
     let response = admin.send(&call)?;
     let status = response.json()?;
     let exit = Exit::from_success(is_well(&status));
-    if args.json {
+    if args.read.json {
         out.line(&response.text())?;
         return Ok(exit);
     }

@@ -36,15 +36,15 @@ pub struct ChangeCounts {
 impl ChangeCounts {
     /// Of a list of changes.
     pub fn of(changes: &[Value]) -> ChangeCounts {
-        let mut tally = ChangeCounts::default();
+        let mut counts = ChangeCounts::default();
         for change in changes {
             match sides(change) {
-                (None, _) => tally.made += 1,
-                (Some(_), None) => tally.deleted += 1,
-                _ => tally.changed += 1,
+                (None, _) => counts.made += 1,
+                (Some(_), None) => counts.deleted += 1,
+                _ => counts.changed += 1,
             }
         }
-        tally
+        counts
     }
 
     /// Whether there is nothing at all.

@@ -16,16 +16,16 @@ struct Cell {
 
 impl TextTable {
     /// A table with these headings.
-    pub fn new<const N: usize>(heading: [&str; N], paint: impl Fn(&str) -> String) -> TextTable {
+    pub fn new<'h>(heading: impl IntoIterator<Item = &'h str>, paint: impl Fn(&str) -> String) -> TextTable {
         let mut table = TextTable::default();
-        table.row(heading.map(|text| (text.to_owned(), paint(text))));
+        table.row(heading.into_iter().map(|text| (text.to_owned(), paint(text))));
         table
     }
 
     /// Adds a row of cells: the text that is measured, and the same painted.
-    pub fn row<const N: usize>(&mut self, cells: [(String, String); N]) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, String)>) {
         let cell = |(plain, painted): (String, String)| Cell { width: visible(&plain).chars().count(), painted };
-        self.rows.push(cells.map(cell).into_iter().collect());
+        self.rows.push(cells.into_iter().map(cell).collect());
     }
 }
 

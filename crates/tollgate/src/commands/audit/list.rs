@@ -2,24 +2,15 @@
 
 use anyhow::Result;
 use serde_json::Value;
-use tollgate_core::Time;
 
-use crate::admin::{ListArgs, Look, ScopeArgs, author, list};
+use crate::admin::{ListArgs, ListTable, PeriodArgs, ScopeArgs, author};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{field_changes, member, timestamp};
-use crate::when;
+use crate::render::{field_changes, member};
 
-/// Which rows.
+/// Which changes; also the flags of `tollgate audit` itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
-    #[command(flatten)]
-    pub filter: AuditListArgs,
-}
-
-/// The same, as `tollgate audit` takes it too.
-#[derive(Debug, clap::Args)]
 pub struct AuditListArgs {
     /// About this kind of thing
     #[arg(long, value_name = "KIND", value_parser = ["rule", "override", "client", "namespace", "token", "mode", "everything"])]
@@ -30,12 +21,8 @@ pub struct AuditListArgs {
     /// By this token (its id)
     #[arg(long, value_name = "TOKEN_ID")]
     author: Option<String>,
-    /// Not before: RFC 3339, or how long ago (2h)
-    #[arg(long, value_name = "TIME", value_parser = when::ago)]
-    from: Option<Time>,
-    /// Before: RFC 3339, or how long ago
-    #[arg(long, value_name = "TIME", value_parser = when::ago)]
-    to: Option<Time>,
+    #[command(flatten)]
+    period: PeriodArgs,
     #[command(flatten)]
     list: ListArgs,
     #[command(flatten)]
@@ -61,23 +48,22 @@ Exit codes:
 /// Prints them.
 pub fn run(args: &AuditListArgs, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "audit"]).query_some("kind", args.kind.as_deref());
-    let call = call.query_some("id", args.id.as_deref()).query_some("author", args.author.as_deref());
-    let call = call.query_some("from", args.from.map(when::text).as_deref());
-    let call = call.query_some("to", args.to.map(when::text).as_deref());
-    let now = when::now();
-    let look = Look {
-        member: "audit",
-        heading: ["NUMBER", "WHEN", "WHO", "WHAT FOR", "THING", "CHANGE"],
-        row: &|entry| {
-            let word = |name: &str| member(entry, name);
-            let thing =
-                if word("kind") == word("id") { word("id") } else { format!("{} {}", word("kind"), word("id")) };
-            [word("number"), timestamp(&word("at"), now), author(entry), word("action"), thing, what(entry)]
-        },
-        empty: "no such changes",
-    };
-    list(&mut admin, &call, &args.list, &look, out)
+    let call = admin.get(&["v1", "audit"]).query_each([
+        ("kind", args.kind.as_deref()),
+        ("id", args.id.as_deref()),
+        ("author", args.author.as_deref()),
+    ]);
+    ListTable::new("audit", "no such changes")
+        .field("NUMBER", "number")
+        .time("WHEN", "at", "-")
+        .column("WHO", author)
+        .field("WHAT FOR", "action")
+        .column("THING", |entry| match (member(entry, "kind"), member(entry, "id")) {
+            (kind, id) if kind == id => id,
+            (kind, id) => format!("{kind} {id}"),
+        })
+        .column("CHANGE", what)
+        .print_pages(&mut admin, &args.period.restrict(call), &args.list, out)
 }
 
 /// The fields that differ, in one line.

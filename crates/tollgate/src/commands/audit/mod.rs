@@ -22,7 +22,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List changes, the latest first
-    List(Box<list::Args>),
+    List(Box<list::AuditListArgs>),
     /// Check that no row of the audit was changed, added or removed
     Verify(Box<verify::Args>),
 }
@@ -30,7 +30,7 @@ enum Command {
 /// Runs one of them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     match &args.command {
-        Some(Command::List(inner)) => list::run(&inner.filter, out),
+        Some(Command::List(inner)) => list::run(inner, out),
         Some(Command::Verify(inner)) => verify::run(inner, out),
         None => list::run(&args.list, out),
     }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::admin::ServerArgs;
+use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
@@ -12,11 +12,8 @@ use crate::render::member;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    read: ServerReadArgs,
 }
 
 const HELP: &str = r#"Walks the whole chain of hashes. Whoever changed rows with SQL is found out, unless
@@ -29,7 +26,7 @@ Exit codes:
 
 /// Checks it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.server.admin()?;
+    let mut admin = args.read.server.admin()?;
     let call = admin.get(&["v1", "audit", "verify"]);
     let response = match admin.send_long(&call, "verifying", out) {
         Ok(response) => response,
@@ -41,7 +38,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let body = response.json()?;
     let intact = body.get("intact") == Some(&Value::Bool(true));
     let palette = out.palette();
-    match (args.json, intact) {
+    match (args.read.json, intact) {
         (true, _) => out.line(&response.text())?,
         (false, true) => out.line(&format!("{}: {} rows", palette.good("intact"), member(&body, "rows")))?,
         (false, false) => {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::admin::{ScopeArgs, details};
+use crate::admin::{ScopeReadArgs, details, print_record};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -13,11 +13,8 @@ pub struct Args {
     /// Its key: user:42, key:acme-prod
     #[arg(value_name = "CLIENT_KEY")]
     client_key: String,
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    scope: ScopeArgs,
+    read: ScopeReadArgs,
 }
 
 const HELP: &str = r#"Examples:
@@ -31,12 +28,8 @@ Exit codes:
 
 /// Prints it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "clients", &args.client_key]);
-    let response = admin.send(&call)?;
-    match args.json {
-        true => out.line(&response.text())?,
-        false => details(&response.json()?, &["client_key", "tier", "organisation", "attributes"], out)?,
-    }
-    Ok(Exit::Ok)
+    let segments = ["v1", "clients", &args.client_key];
+    print_record(&mut args.read.scope.admin()?, &segments, args.read.json, out, |client, out| {
+        details(&client, &["client_key", "tier", "organisation", "attributes"], out)
+    })
 }

@@ -2,11 +2,10 @@
 
 use anyhow::Result;
 
-use crate::admin::{ListArgs, Look, ScopeArgs, list};
+use crate::admin::{ListArgs, ListTable, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, timestamp};
-use crate::when;
+use crate::render::member;
 
 /// Which clients.
 #[derive(Debug, clap::Args)]
@@ -38,19 +37,16 @@ Exit codes:
 /// Prints them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "clients"]).query_some("tier", args.tier.as_deref());
-    let call = call.query_some("organisation", args.org.as_deref()).query_some("prefix", args.prefix.as_deref());
-    let now = when::now();
-    let look = Look {
-        member: "clients",
-        heading: ["CLIENT", "TIER", "ORGANISATION", "ATTRIBUTES", "UPDATED"],
-        row: &|entry| {
-            let word = |name: &str| member(entry, name);
-            let attributes = word("attributes").trim_matches(['{', '}', ' ']).to_owned();
-            let updated = timestamp(&word("updated_at"), now);
-            [word("client_key"), word("tier"), word("organisation"), attributes, updated]
-        },
-        empty: "no such clients",
-    };
-    list(&mut admin, &call, &args.list, &look, out)
+    let call = admin.get(&["v1", "clients"]).query_each([
+        ("tier", args.tier.as_deref()),
+        ("organisation", args.org.as_deref()),
+        ("prefix", args.prefix.as_deref()),
+    ]);
+    ListTable::new("clients", "no such clients")
+        .field("CLIENT", "client_key")
+        .field("TIER", "tier")
+        .field("ORGANISATION", "organisation")
+        .column("ATTRIBUTES", |entry| member(entry, "attributes").trim_matches(['{', '}', ' ']).to_owned())
+        .time("UPDATED", "updated_at", "-")
+        .print_pages(&mut admin, &call, &args.list, out)
 }

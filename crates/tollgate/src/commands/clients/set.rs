@@ -4,11 +4,10 @@ use anyhow::{Result, bail};
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::admin::{AdminClient, ChangeArgs, DRY_RUN, ScopeArgs, change, idempotency_key, show};
-use crate::client::{ApiProblem, ApiResponse};
+use crate::admin::{AdminClient, ChangeArgs, ScopeArgs, idempotency_key};
+use crate::client::{ApiCall, ApiProblem, ApiResponse};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{ChangeCounts, changes_text, member};
 
 /// Which client, and what of it.
 #[derive(Debug, clap::Args)]
@@ -63,7 +62,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         Err(error) => return Err(error),
     };
     let response = send(&mut admin, &before, &args.change.call(call))?;
-    print_result(args, &before, &response, out)?;
+    args.change.print_update(("client", &args.client_key), &before, &response, out)?;
     Ok(Exit::Ok)
 }
 
@@ -96,24 +95,8 @@ fn without_blanks(args: &Args, mut fields: Map<String, Value>) -> Value {
     fields.into()
 }
 
-fn send(admin: &mut AdminClient, before: &Value, call: &crate::client::ApiCall) -> Result<ApiResponse> {
+fn send(admin: &mut AdminClient, before: &Value, call: &ApiCall) -> Result<ApiResponse> {
     if before.is_null() { admin.send_once(call) } else { admin.send(call) }
-}
-
-fn print_result(args: &Args, before: &Value, response: &ApiResponse, out: &mut Output) -> Result<()> {
-    if args.change.dry_run {
-        show(response, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&response.text())?;
-    } else {
-        let after = response.json()?;
-        let changes = [change("client", &args.client_key, before, &after)];
-        let changed = before.get("version") != after.get("version");
-        let changes = changes.get(..usize::from(changed)).unwrap_or_default();
-        out.text(&changes_text(changes, out.palette()))?;
-        out.line(&format!("{} (version {})", ChangeCounts::of(changes), member(&after, "version")))?;
-    }
-    Ok(())
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {

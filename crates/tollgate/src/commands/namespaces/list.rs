@@ -1,8 +1,9 @@
 //! `tollgate namespaces list`
 
 use anyhow::Result;
+use serde_json::Value;
 
-use crate::admin::{ListArgs, Look, ServerArgs, list};
+use crate::admin::{ListArgs, ListTable, ServerArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
@@ -31,15 +32,11 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     let call = admin.get(&["v1", "namespaces"]);
-    let look = Look {
-        member: "namespaces",
-        heading: ["NAMESPACE", "DATABASE", "FILE", "ENVOY"],
-        row: &|entry| {
-            let rules = entry.get("rules").unwrap_or_default();
-            let count = |source: &str| member(rules, source);
-            [member(entry, "namespace"), count("database"), count("file"), count("envoy")]
-        },
-        empty: "no namespace has rules",
-    };
-    list(&mut admin, &call, &args.list, &look, out)
+    let rules = |source: &'static str| move |entry: &Value| member(entry.get("rules").unwrap_or_default(), source);
+    ListTable::new("namespaces", "no namespace has rules")
+        .field("NAMESPACE", "namespace")
+        .column("DATABASE", rules("database"))
+        .column("FILE", rules("file"))
+        .column("ENVOY", rules("envoy"))
+        .print_pages(&mut admin, &call, &args.list, out)
 }

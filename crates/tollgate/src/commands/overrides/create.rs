@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tollgate_core::{Span, Time};
 
 use super::words::line;
-use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, idempotency_key, show};
+use crate::admin::{ChangeArgs, ScopeArgs, idempotency_key};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{member, visible};
@@ -90,14 +90,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let call = args.change.call(admin.call(Method::POST, &["v1", "overrides"]));
     let call = call.json(Value::from(body).to_string()).idempotency_key(&idempotency_key()?);
     let response = admin.send_once(&call)?;
-    if args.change.dry_run {
-        show(&response, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&response.text())?;
-    } else {
+    args.change.print(&response, out, |response, palette| {
         let entry = response.json()?;
-        let id = out.palette().strong(&member(&entry, "override_id"));
-        out.line(&format!("created override {id}: {}", visible(&line(&entry, now))))?;
-    }
+        let id = palette.strong(&member(&entry, "override_id"));
+        Ok(format!("created override {id}: {}", visible(&line(&entry, now))))
+    })?;
     Ok(Exit::Ok)
 }

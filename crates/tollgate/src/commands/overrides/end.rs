@@ -3,7 +3,7 @@
 use anyhow::Result;
 use hyper::Method;
 
-use crate::admin::ScopeArgs;
+use crate::admin::ScopeReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -14,11 +14,8 @@ pub struct Args {
     /// Its id
     #[arg(value_name = "OVERRIDE_ID")]
     override_id: String,
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    scope: ScopeArgs,
+    read: ScopeReadArgs,
 }
 
 const HELP: &str = r#"It holds until now and not any longer. It stays in the list, with its reason; to
@@ -34,10 +31,10 @@ Exit codes:
 
 /// Ends it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.scope.admin()?;
+    let mut admin = args.read.scope.admin()?;
     let call = admin.call(Method::POST, &["v1", "overrides", &args.override_id, "end"]);
     let response = admin.send(&call)?;
-    match args.json {
+    match args.read.json {
         true => out.line(&response.text())?,
         false => out.line(&format!("override {} has ended", out.palette().strong(&args.override_id)))?,
     }

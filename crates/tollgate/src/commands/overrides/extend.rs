@@ -7,7 +7,7 @@ use tollgate_core::{Span, Time};
 use tollgate_rules::datetime;
 
 use super::words::line;
-use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, show};
+use crate::admin::{ChangeArgs, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::visible;
@@ -58,14 +58,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let call = admin.call(Method::PATCH, &path).if_match(&etag);
     let call = args.change.call(call.merge_patch(json!({ "valid_until": when::text(until) }).to_string()));
     let response = admin.send(&call)?;
-    if args.change.dry_run {
-        show(&response, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&response.text())?;
-    } else {
-        let id = out.palette().strong(&args.override_id);
-        out.line(&format!("override {id}: {}", visible(&line(&response.json()?, now))))?;
-    }
+    args.change.print(&response, out, |response, palette| {
+        let id = palette.strong(&args.override_id);
+        Ok(format!("override {id}: {}", visible(&line(&response.json()?, now))))
+    })?;
     Ok(Exit::Ok)
 }
 

@@ -7,7 +7,7 @@ use hyper::Method;
 use serde_json::Value;
 
 use super::fields::FieldArgs;
-use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, idempotency_key, show};
+use crate::admin::{ChangeArgs, ScopeArgs, idempotency_key};
 use crate::document::RuleDocument;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -73,17 +73,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let call = args.change.call(admin.call(Method::POST, &["v1", "rules"]));
     let call = call.json(Value::from(rule).to_string()).idempotency_key(&idempotency_key()?);
     let response = admin.send_once(&call)?;
-    if args.change.dry_run {
-        show(&response, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&response.text())?;
-    } else {
+    args.change.print(&response, out, |response, palette| {
         let rule = response.json()?;
-        let about = format!("{} for {}", limit_words(&rule), match_words(&rule));
-        let id = member(&rule, "rule_id");
-        let created = format!("created rule {}", out.palette().strong(&id));
-        out.line(&format!("{created}: {} (version {})", visible(&about), member(&rule, "version")))?;
-    }
+        let id = palette.strong(&member(&rule, "rule_id"));
+        let about = visible(&format!("{} for {}", limit_words(&rule), match_words(&rule)));
+        Ok(format!("created rule {id}: {about} (version {})", member(&rule, "version")))
+    })?;
     Ok(Exit::Ok)
 }
 

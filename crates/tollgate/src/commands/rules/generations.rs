@@ -2,11 +2,9 @@
 
 use anyhow::Result;
 
-use crate::admin::{ListArgs, Look, ScopeArgs, list};
+use crate::admin::{ListArgs, ListTable, ScopeArgs, author};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, timestamp};
-use crate::when;
 
 /// How many.
 #[derive(Debug, clap::Args)]
@@ -34,16 +32,12 @@ Exit codes:
 /// Prints them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let (call, now) = (admin.get(&["v1", "generations"]), when::now());
-    let look = Look {
-        member: "generations",
-        heading: ["GENERATION", "WHEN", "WHO", "WHAT FOR", "CHANGES"],
-        row: &|entry| {
-            let word = |name: &str| member(entry, name);
-            let who = crate::admin::author(entry);
-            [word("generation"), timestamp(&word("at"), now), who, word("action"), word("changes")]
-        },
-        empty: "nothing has been changed yet",
-    };
-    list(&mut admin, &call, &args.list, &look, out)
+    let call = admin.get(&["v1", "generations"]);
+    ListTable::new("generations", "nothing has been changed yet")
+        .field("GENERATION", "generation")
+        .time("WHEN", "at", "-")
+        .column("WHO", author)
+        .field("WHAT FOR", "action")
+        .field("CHANGES", "changes")
+        .print_pages(&mut admin, &call, &args.list, out)
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::admin::ScopeArgs;
+use crate::admin::{ScopeReadArgs, print_record};
 use crate::document::rule_yaml;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -17,11 +17,8 @@ pub struct Args {
     /// Its id
     #[arg(value_name = "RULE_ID")]
     rule_id: String,
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    scope: ScopeArgs,
+    read: ScopeReadArgs,
 }
 
 const HELP: &str = r#"Prints the rule as YAML. What it prints can be edited and given back; if somebody
@@ -36,25 +33,23 @@ Exit codes:
 
 /// Prints it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "rules", &args.rule_id]);
-    let response = admin.send(&call)?;
-    if args.json {
-        out.line(&response.text())?;
-        return Ok(Exit::Ok);
-    }
-    let (rule, now) = (response.json()?, when::now());
-    let mut about = format!("# {} in namespace {}", source_words(&rule), member(&rule, "namespace"));
+    let segments = ["v1", "rules", &args.rule_id];
+    print_record(&mut args.read.scope.admin()?, &segments, args.read.json, out, |rule, out| print_yaml(&rule, out))
+}
+
+fn print_yaml(rule: &Value, out: &mut Output) -> Result<()> {
+    let now = when::now();
+    let mut about = format!("# {} in namespace {}", source_words(rule), member(rule, "namespace"));
     for word in ["created", "updated"] {
-        // What stands in a rules file has no dates.
+        // A rule of a file has no dates.
         if let Some(at) = rule.get(format!("{word}_at")).and_then(Value::as_str) {
             about.push_str(&format!(", {word} {}", timestamp(at, now)));
         }
     }
     out.line(&visible(&about))?;
-    out.text(&rule_yaml(&rule))?;
+    out.text(&rule_yaml(rule))?;
     if let Some(version) = rule.get("version").filter(|version| !version.is_null()) {
         out.line(&format!("version: {version}  # update --file asks that it is still this one"))?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }

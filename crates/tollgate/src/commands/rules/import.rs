@@ -113,18 +113,18 @@ fn agreed(args: &Args, admin: &mut AdminClient, source: &SourceText, out: &mut O
     }
     let response = admin.send_long(&call(admin, source, args.prune, true), "comparing", out)?.json()?;
     let changes = changes(&response);
-    let tally = ChangeCounts::of(changes);
-    if tally.is_empty() {
+    let counts = ChangeCounts::of(changes);
+    if counts.is_empty() {
         return Ok(true);
     }
     if !asks {
-        return match tally.deleted {
+        return match counts.deleted {
             0 => Ok(true),
             number => bail!("this would delete {number}: add --yes to mean it, or --dry-run to look"),
         };
     }
     out.text(&changes_text(changes, out.palette()))?;
-    Ok(out.confirm(&format!("Go on ({tally})?")).unwrap_or(tally.deleted == 0))
+    Ok(out.confirm(&format!("Go on ({counts})?")).unwrap_or(counts.deleted == 0))
 }
 
 fn imported(args: &Args, response: &ApiResponse, out: &mut Output) -> Result<()> {
@@ -132,8 +132,8 @@ fn imported(args: &Args, response: &ApiResponse, out: &mut Output) -> Result<()>
     match args.json {
         true => out.line(&response.text())?,
         false => {
-            let tally = ChangeCounts::of(changes(&body));
-            out.line(&format!("{tally} (generation {})", member(&body, "generation")))?;
+            let counts = ChangeCounts::of(changes(&body));
+            out.line(&format!("{counts} (generation {})", member(&body, "generation")))?;
         }
     }
     Ok(())

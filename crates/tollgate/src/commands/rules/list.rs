@@ -1,12 +1,11 @@
 //! `tollgate rules list`
 
 use anyhow::Result;
-use serde_json::Value;
 
-use crate::admin::{EveryScopeArgs, ListArgs, Look, list};
+use crate::admin::{EveryScopeArgs, ListArgs, ListTable};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{key_words, limit_words, match_words, member, mode_words, source_words};
+use crate::render::{key_words, limit_words, match_words, mode_words, source_words};
 
 /// Which rules.
 #[derive(Debug, clap::Args)]
@@ -53,32 +52,22 @@ Exit codes:
 /// Prints them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "rules"]);
-    let call = call.query_some("endpoint", args.endpoint.as_deref()).query_some("tier", args.tier.as_deref());
-    let call = call.query_some("pattern", args.pattern.as_deref());
-    let call = call.query_some("client_key", args.client_key.as_deref());
-    let call = call.query_some("enabled", args.enabled.as_deref()).query_some("source", args.source.as_deref());
-    let empty = "no such rules; to make one: tollgate rules create --help";
-    let cells = |rule: &Value| {
-        let (id, source, version) = (member(rule, "rule_id"), source_words(rule), member(rule, "version"));
-        [id, limit_words(rule), key_words(rule), match_words(rule), mode_words(rule), source, version]
-    };
-    if args.scope.is_one() {
-        return list(
-            &mut admin,
-            &call,
-            &args.list,
-            &Look { member: "rules", heading: HEADING, row: &cells, empty },
-            out,
-        );
-    }
-    let [rule, limit, key, matches, mode, source, version] = HEADING;
-    let heading = ["NAMESPACE", rule, limit, key, matches, mode, source, version];
-    let row = |rule: &Value| {
-        let [id, limit, key, matches, mode, source, version] = cells(rule);
-        [member(rule, "namespace"), id, limit, key, matches, mode, source, version]
-    };
-    list(&mut admin, &call, &args.list, &Look { member: "rules", heading, row: &row, empty }, out)
+    let call = admin.get(&["v1", "rules"]).query_each([
+        ("endpoint", args.endpoint.as_deref()),
+        ("tier", args.tier.as_deref()),
+        ("pattern", args.pattern.as_deref()),
+        ("client_key", args.client_key.as_deref()),
+        ("enabled", args.enabled.as_deref()),
+        ("source", args.source.as_deref()),
+    ]);
+    ListTable::new("rules", "no such rules; to make one: tollgate rules create --help")
+        .namespace_if(!args.scope.is_one())
+        .field("RULE", "rule_id")
+        .column("LIMIT", limit_words)
+        .column("KEY BY", key_words)
+        .column("APPLIES TO", match_words)
+        .column("MODE", mode_words)
+        .column("SOURCE", source_words)
+        .field("VERSION", "version")
+        .print_pages(&mut admin, &call, &args.list, out)
 }
-
-const HEADING: [&str; 7] = ["RULE", "LIMIT", "KEY BY", "APPLIES TO", "MODE", "SOURCE", "VERSION"];

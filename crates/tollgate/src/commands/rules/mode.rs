@@ -4,7 +4,7 @@ use anyhow::Result;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::admin::{ChangeArgs, ScopeArgs, show};
+use crate::admin::{ChangeArgs, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{member, mode_words, source_words};
@@ -71,13 +71,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         }
     };
     let response = admin.send(&args.change.call(call))?;
-    if args.change.dry_run {
-        show(&response, args.change.json, crate::admin::DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&response.text())?;
-    } else {
+    args.change.print(&response, out, |_, _| {
         let mode = args.mode.as_deref().unwrap_or("its own mode");
-        out.line(&format!("rule {id} is switched to {mode}"))?;
-    }
+        Ok(format!("rule {id} is switched to {mode}"))
+    })?;
     Ok(Exit::Ok)
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use hyper::Method;
 
-use crate::admin::ServerArgs;
+use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
@@ -12,11 +12,8 @@ use crate::render::member;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    read: ServerReadArgs,
 }
 
 const HELP: &str = r#"For whoever changed the tables with SQL. Changes by the API and by these commands
@@ -32,10 +29,10 @@ Exit codes:
 
 /// Asks for it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.server.admin()?;
+    let mut admin = args.read.server.admin()?;
     let call = admin.call(Method::POST, &["v1", "rules", "refresh"]);
     let response = admin.send(&call)?;
-    match args.json {
+    match args.read.json {
         true => out.line(&response.text())?,
         false => out.line(&format!(
             "all nodes read everything anew (generation {})",

@@ -42,8 +42,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let call = admin.call(Method::POST, &["v1", "audit", &args.change.to_string(), "revert"]);
     let done = args.consent.send(&mut admin, &call, &format!("Revert change {}", args.change), out)?;
     if let ConsentOutcome::Done(response) = &done {
-        let (tally, now) = (ChangeCounts::of(changes(response)), member(response, "generation"));
-        out.line(&format!("{tally}, as before change {} (now generation {now})", args.change))?;
+        let (counts, now) = (ChangeCounts::of(changes(response)), member(response, "generation"));
+        out.line(&format!("{counts}, as before change {} (now generation {now})", args.change))?;
     }
     Ok(done.exit())
 }

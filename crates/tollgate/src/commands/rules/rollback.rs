@@ -60,8 +60,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let question = format!("Go back to {}", args.generation);
     let done = args.consent.send(&mut admin, &call, &question, out)?;
     if let ConsentOutcome::Done(response) = &done {
-        let (tally, now) = (ChangeCounts::of(changes(response)), member(response, "generation"));
-        out.line(&format!("{tally}, as in generation {} (now generation {now})", args.generation))?;
+        let (counts, now) = (ChangeCounts::of(changes(response)), member(response, "generation"));
+        out.line(&format!("{counts}, as in generation {} (now generation {now})", args.generation))?;
     }
     Ok(done.exit())
 }

@@ -7,12 +7,11 @@ use hyper::Method;
 use serde_json::Value;
 
 use super::fields::{FieldArgs, without};
-use crate::admin::{AdminClient, ChangeArgs, DRY_RUN, ScopeArgs, change, show};
-use crate::client::{ApiCall, ApiResponse};
+use crate::admin::{AdminClient, ChangeArgs, ScopeArgs};
+use crate::client::ApiCall;
 use crate::document::RuleDocument;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{ChangeCounts, changes_text, member};
 
 /// Which rule, and what of it.
 #[derive(Debug, clap::Args)]
@@ -70,7 +69,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         None => patch(args, &admin, &before)?.if_match(&etag),
     };
     let response = admin.send(&args.change.call(call))?;
-    print_result(args, &before, &response, out)?;
+    args.change.print_update(("rule", &args.rule_id), &before, &response, out)?;
     Ok(Exit::Ok)
 }
 
@@ -97,20 +96,4 @@ fn replacement(args: &Args, path: &Path, admin: &AdminClient, etag: &str) -> Res
     };
     let call = admin.call(Method::PUT, &["v1", "rules", &args.rule_id]);
     Ok(call.json(Value::from(document.rule).to_string()).if_match(&etag))
-}
-
-fn print_result(args: &Args, before: &Value, response: &ApiResponse, out: &mut Output) -> Result<()> {
-    if args.change.dry_run {
-        show(response, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&response.text())?;
-    } else {
-        let after = response.json()?;
-        let changes = [change("rule", &args.rule_id, before, &after)];
-        let changed = before.get("version") != after.get("version");
-        let changes = changes.get(..usize::from(changed)).unwrap_or_default();
-        out.text(&changes_text(changes, out.palette()))?;
-        out.line(&format!("{} (version {})", ChangeCounts::of(changes), member(&after, "version")))?;
-    }
-    Ok(())
 }

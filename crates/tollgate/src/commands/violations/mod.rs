@@ -1,5 +1,6 @@
 //! `tollgate violations [list|top]`: who was refused, how often.
 
+mod filter;
 pub mod list;
 pub mod top;
 
@@ -22,7 +23,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List refusals by client, rule and minute, the latest first
-    List(Box<list::Args>),
+    List(Box<list::ViolationListArgs>),
     /// Show who or what was refused most
     Top(Box<top::Args>),
 }
@@ -30,7 +31,7 @@ enum Command {
 /// Runs one of them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     match &args.command {
-        Some(Command::List(inner)) => list::run(&inner.filter, out),
+        Some(Command::List(inner)) => list::run(inner, out),
         Some(Command::Top(inner)) => top::run(inner, out),
         None => list::run(&args.list, out),
     }
