@@ -17,6 +17,7 @@ mod replace;
 mod request;
 mod settings;
 mod suite;
+mod url_encoding;
 mod when;
 
 use std::process::ExitCode;

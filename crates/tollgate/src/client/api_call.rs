@@ -1,11 +1,12 @@
 //! One call of an API, put together before it is sent.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use hyper::Method;
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, IF_MATCH};
+
+use crate::url_encoding::url_component;
 
 /// How long a call may take, unless it says otherwise: from looking up the name to the last byte of the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,11 +35,7 @@ pub(super) struct CallBody {
 impl ApiCall {
     /// A call of a path, given by its segments: `["v1", "rules", "a/b"]` is `/v1/rules/a%2Fb`.
     pub fn new(method: Method, segments: &[&str]) -> ApiCall {
-        let mut path = String::new();
-        for segment in segments {
-            path.push('/');
-            escape(segment, &mut path);
-        }
+        let path = segments.iter().map(|segment| format!("/{}", url_component(segment))).collect();
         ApiCall {
             method,
             path,
@@ -51,10 +48,8 @@ impl ApiCall {
 
     /// Adds `name=value` to the query.
     pub fn query(mut self, name: &str, value: &str) -> ApiCall {
-        self.path.push(if self.path.contains('?') { '&' } else { '?' });
-        escape(name, &mut self.path);
-        self.path.push('=');
-        escape(value, &mut self.path);
+        let separator = if self.path.contains('?') { '&' } else { '?' };
+        self.path.push_str(&format!("{separator}{}={}", url_component(name), url_component(value)));
         self
     }
 
@@ -113,18 +108,6 @@ impl ApiCall {
     fn body(mut self, media: &'static str, text: String) -> ApiCall {
         self.body = Some(CallBody { media, bytes: text.into() });
         self
-    }
-}
-
-/// Everything but letters, digits and `-._~` as `%XX`, so that no value is taken for a part of the address.
-fn escape(text: &str, into: &mut String) {
-    for byte in text.bytes() {
-        match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            true => into.push(char::from(byte)),
-            false => {
-                let _ = write!(into, "%{byte:02X}"); // a String takes everything
-            }
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Addresses as that service writes them.
 
 use super::environment::RatelimitEnv;
+use crate::url_encoding::url_component;
 
 /// Where to listen; `None` if the port is none.
 pub(super) fn listen(host: &str, port: &str) -> Option<String> {
@@ -49,16 +50,7 @@ fn hosts(list: &str) -> String {
 /// `password`, or `user:password`.
 fn login(auth: &str) -> String {
     match auth.split_once(':') {
-        Some((user, password)) => format!("{}:{}@", encoded(user), encoded(password)),
-        None => format!(":{}@", encoded(auth)),
+        Some((user, password)) => format!("{}:{}@", url_component(user), url_component(password)),
+        None => format!(":{}@", url_component(auth)),
     }
-}
-
-/// Percent-encoded, as URLs want it.
-fn encoded(text: &str) -> String {
-    let letter = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().map(letter).collect()
 }
