@@ -144,6 +144,18 @@ fn shows_what_a_node_counted_of_every_algorithm() {
 }
 
 #[test]
+fn an_override_of_the_rules_file_is_the_limit_of_its_client() {
+    let (dir, redis) = (Dir::new("store-keys-override"), Redis::start());
+    let _server = node(&dir, &redis.url(), &[]); // keeps the secret in the store
+    let overrides = "overrides:\n  - { client_key: 'user:42', rule: windows, requests: 500 }\n";
+    dir.write("keys.yaml", &format!("{RULES}{overrides}"));
+    let found = told(&dir, &redis.url(), &[]);
+    let limits = |name: &str| (found[name]["limit"]["requests"].as_u64(), found[name]["buckets"][0]["limit"].as_u64());
+    assert_eq!(limits("windows"), (Some(500), Some(500)));
+    assert_eq!(limits("counter"), (Some(30), Some(30)));
+}
+
+#[test]
 fn names_what_is_no_bucket_and_what_never_expires() {
     let (dir, redis) = (Dir::new("store-keys-foreign"), Redis::start());
     let server = node(&dir, &redis.url(), &[]);

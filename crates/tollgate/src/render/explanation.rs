@@ -188,18 +188,49 @@ pub(super) fn key_text(rule: &Value) -> String {
     }
 }
 
+/// Why a rule that applies has no count.
+enum Reading {
+    /// It keeps no bucket.
+    None,
+    /// It keeps one, and the store did not answer: `on_fail` decided.
+    Failed,
+    /// It keeps one, and no rule was asked: limits are switched off.
+    Skipped,
+}
+
+fn reading(rule: &Value) -> Reading {
+    match (string(rule, "bucket"), rule.get("allowed")) {
+        (None, _) => Reading::None,
+        (Some(_), Some(_)) => Reading::Failed,
+        (Some(_), None) => Reading::Skipped,
+    }
+}
+
 /// How full the bucket was before this request.
 fn state_text(rule: &Value) -> String {
     let limit = rule.get("limit").and_then(|limit| number(limit, "capacity")).unwrap_or(0);
     match number(rule, "used_before") {
         Some(0) => format!("unused, {} left", number(rule, "remaining_before").unwrap_or(limit)),
         Some(used) => format!("{used} of {limit} used"),
-        None => "keeps none".to_owned(),
+        None => match reading(rule) {
+            Reading::None => "keeps none".to_owned(),
+            Reading::Failed => "unknown: the store could not be asked".to_owned(),
+            Reading::Skipped => "not read: limits are switched off".to_owned(),
+        },
     }
 }
 
 fn outcome_text(rule: &Value) -> String {
-    let Some(remaining) = number(rule, "remaining") else { return "allowed without limit".to_owned() };
+    let Some(remaining) = number(rule, "remaining") else {
+        return match reading(rule) {
+            Reading::None => "allowed without limit".to_owned(),
+            Reading::Skipped => "allowed: limits are switched off".to_owned(),
+            Reading::Failed => {
+                let verdict = if flag(rule, "allowed") { "allowed" } else { "denied" };
+                format!("{verdict} by on_fail {}", string(rule, "on_fail").unwrap_or("?"))
+            }
+        };
+    };
     let millis = |name: &str| number(rule, name).map(|millis| Span::from_nanos(millis.saturating_mul(1_000_000)));
     let verdict = match (flag(rule, "allowed"), millis("retry_after_ms")) {
         (true, _) => "allowed".to_owned(),
@@ -229,4 +260,23 @@ pub(super) fn number(value: &Value, name: &str) -> Option<u64> {
 
 fn flag(value: &Value, name: &str) -> bool {
     value.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A store that is away is not a rule without a bucket.
+    #[test]
+    fn a_count_that_could_not_be_read_is_unknown() {
+        let texts = |rule: Value| [state_text(&rule), outcome_text(&rule)];
+        let unlimited = json!({ "allowed": true });
+        assert_eq!(texts(unlimited), ["keeps none", "allowed without limit"]);
+        let away = json!({ "bucket": "12ab", "allowed": false, "on_fail": "deny", "limit": { "capacity": 5 } });
+        assert_eq!(texts(away), ["unknown: the store could not be asked", "denied by on_fail deny"]);
+        let off = json!({ "bucket": "12ab", "on_fail": "local", "limit": { "capacity": 5 } });
+        assert_eq!(texts(off), ["not read: limits are switched off", "allowed: limits are switched off"]);
+    }
 }

@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 use serde_json::Value;
+use tollgate_core::Time;
 
 use crate::admin::{ScopeReadArgs, print_record};
 use crate::document::rule_yaml;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, source_words, timestamp, visible};
+use crate::render::{member, mode_words, source_words, timestamp, visible};
 use crate::when;
 
 /// Which rule.
@@ -47,9 +48,21 @@ fn print_yaml(rule: &Value, out: &mut Output) -> Result<()> {
         }
     }
     out.line(&visible(&about))?;
+    if let Some(switch) = rule.get("mode_override") {
+        // A comment: the switch is set by `rules mode`, and is not a part of the rule that `rules update` writes.
+        out.line(&visible(&format!("# mode: {}{}", mode_words(rule), switch_words(switch, now))))?;
+    }
     out.text(&rule_yaml(rule))?;
     if let Some(version) = rule.get("version").filter(|version| !version.is_null()) {
         out.line(&format!("version: {version}  # update --file asks that it is still this one"))?;
     }
     Ok(())
+}
+
+/// `, since 2026-11-15T12:00:00Z (2 h ago): too strict`
+fn switch_words(switch: &Value, now: Time) -> String {
+    let text = |name: &str| switch.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let since = text("since").map(|since| format!(", since {}", timestamp(since, now))).unwrap_or_default();
+    let reason = text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{since}{reason}")
 }
