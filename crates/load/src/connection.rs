@@ -1,7 +1,7 @@
-//! One connection: what was sent on it, what is under way, what has come of the next reply.
+//! One connection: its socket, its requests in flight, and the bytes of an incomplete reply or request.
 //!
-//! Reading goes through a buffer that all connections share, and a request is written straight from the template: a
-//! connection keeps bytes of its own only when a reply or a request was cut in two, which is rare.
+//! All connections read into one shared buffer, and requests are written straight from the template: a connection
+//! copies bytes only when a reply or a request was cut in two, which is rare.
 
 use std::io;
 
@@ -14,26 +14,26 @@ use crate::reply::ReplyVerdict;
 use crate::socket::ClientSocket;
 use crate::target::TargetAddress;
 
-/// One connection and its requests under way.
+/// One connection and its requests in flight.
 #[derive(Debug)]
 pub struct LoadConnection {
     state: State,
-    /// The beginning of a reply.
+    /// The beginning of an incomplete reply.
     partial: Vec<u8>,
-    /// The end of a request that did not fit into the socket, and what the protocol itself has to say.
+    /// Bytes that did not fit into the socket: the end of a request, and control frames of the protocol.
     unsent: Vec<u8>,
     replies: Replies,
-    /// Stands in the line of connections with room.
-    pub is_listed: bool,
+    /// True while the connection is queued as one with room for a request.
+    pub is_queued: bool,
 }
 
 #[derive(Debug, Default)]
 enum State {
-    /// Not before this moment is it opened again.
+    /// Closed; not reopened before `until`.
     Shut {
         until: u64,
     },
-    /// Begun at this moment.
+    /// Connecting.
     Opening {
         since: u64,
         stream: ClientSocket,
@@ -46,19 +46,19 @@ enum State {
 }
 
 impl LoadConnection {
-    /// Not open yet; its replies are read like these.
+    /// A connection that is not open yet, and reads its replies like `replies`.
     pub fn new(replies: &Replies) -> LoadConnection {
         LoadConnection {
             state: State::New,
             partial: Vec::new(),
             unsent: Vec::new(),
             replies: replies.clone(),
-            is_listed: false,
+            is_queued: false,
         }
     }
 
-    /// Whether it may be opened by now.
-    pub fn wants_opening(&self, now: u64) -> bool {
+    /// True if the connection may be opened now.
+    pub fn may_open(&self, now: u64) -> bool {
         match self.state {
             State::New => true,
             State::Shut { until } => until <= now,
@@ -66,7 +66,7 @@ impl LoadConnection {
         }
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     pub fn open(
         &mut self,
         address: &TargetAddress,
@@ -80,7 +80,7 @@ impl LoadConnection {
         Ok(())
     }
 
-    /// True if the connection stands: it did before, or does now, and `opening` is to be sent on it.
+    /// True if the connection is established. When it has just been, `opening` is queued on it.
     #[inline]
     pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, ConnectionLost> {
         if let State::Opening { stream, .. } = &self.state {
@@ -97,7 +97,7 @@ impl LoadConnection {
         Ok(matches!(self.state, State::Open { .. }))
     }
 
-    /// Whether it is of no more use because nothing has come of it since `limit`.
+    /// The timeout of a connection or of its oldest request, if that began before `limit`.
     pub fn overdue(&self, limit: u64) -> Option<ConnectionLost> {
         match &self.state {
             State::Opening { since, .. } if *since < limit => {
@@ -110,9 +110,9 @@ impl LoadConnection {
         }
     }
 
-    /// Hangs up, and tells how many requests are lost with it.
+    /// Closes the connection, and returns the number of requests that are lost with it.
     pub fn shut(&mut self, until: u64) -> u64 {
-        let lost = self.replies.under_way() as u64;
+        let lost = self.replies.in_flight() as u64;
         self.state = State::Shut { until };
         self.partial.clear();
         self.unsent.clear();
@@ -120,12 +120,12 @@ impl LoadConnection {
         lost
     }
 
-    /// Requests under way.
-    pub fn under_way(&self) -> usize {
-        self.replies.under_way()
+    /// Number of requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.replies.in_flight()
     }
 
-    /// How many more requests may go out.
+    /// How many more requests may be sent.
     #[inline]
     pub fn room(&self, pipeline: usize) -> usize {
         match self.state {
@@ -134,13 +134,13 @@ impl LoadConnection {
         }
     }
 
-    /// The stream of the next request, where there are streams.
+    /// Stream number of the next request; 0 for protocols without streams.
     #[inline]
     pub fn next_stream(&self) -> u32 {
         self.replies.next_stream()
     }
 
-    /// Sends requests, begun at these moments.
+    /// Sends requests with these start times.
     #[inline]
     pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), ConnectionLost> {
         let State::Open { stream } = &mut self.state else { return Err(ConnectionLost::Closed) };
@@ -150,7 +150,7 @@ impl LoadConnection {
         Ok(())
     }
 
-    /// Sends what did not fit before.
+    /// Writes the bytes that did not fit into the socket before.
     pub fn flush(&mut self) -> Result<(), ConnectionLost> {
         if self.unsent.is_empty() {
             return Ok(());
@@ -161,7 +161,7 @@ impl LoadConnection {
         Ok(())
     }
 
-    /// Reads all that is there. `on_reply` gets how long the request took, what the reply says, and something to show.
+    /// Reads all available bytes. `on_reply` receives the latency, the verdict, and bytes to show in case of an error.
     pub fn receive(
         &mut self,
         buffer: &mut [u8],
@@ -181,8 +181,8 @@ impl LoadConnection {
             self.take_in(buffer.get(..read).unwrap_or_default(), |start, verdict, bytes| {
                 on_reply(now.saturating_sub(start), verdict, bytes);
             })?;
-            // A read that leaves room has emptied the socket, and more would bring another event; but for the end of
-            // the connection, which may have been reported along with the data.
+            // A short read has emptied the socket, and new data raises a new event; but the end of the connection may
+            // have been reported along with this data.
             if read < buffer.len() && !is_closing {
                 return Ok(());
             }

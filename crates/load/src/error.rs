@@ -1,22 +1,22 @@
-//! Why a run did not take place. What goes wrong during a run is counted instead, in [`Errors`](crate::Errors).
+//! Why a run could not start. Errors during a run are counted in [`Errors`](crate::Errors).
 
 use std::fmt;
 
-/// What is wrong with the order, or with the place it was sent to.
+/// A run that could not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError {
     kind: ErrorKind,
     text: String,
 }
 
-/// Whose fault it is.
+/// The cause of a [`LoadError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The target, the request or the plan cannot be used as written.
+    /// The target, the request or the plan is invalid.
     Invalid,
-    /// Nobody answers there.
+    /// The target does not accept connections.
     Connect,
-    /// This machine lacks something: file descriptors, an event queue.
+    /// This machine lacks a resource: file descriptors, an event queue.
     System,
 }
 
@@ -33,7 +33,7 @@ impl LoadError {
         LoadError { kind: ErrorKind::System, text: error.to_string() }
     }
 
-    /// Whose fault it is.
+    /// The cause of a [`LoadError`].
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -1,7 +1,7 @@
-//! gRPC over HTTP/2 in clear, without negotiation: unary calls, framed once.
+//! gRPC over cleartext HTTP/2 with prior knowledge: unary calls, framed once.
 //!
-//! The first request of a connection teaches the server the headers; those after it refer to them, as real clients do, so
-//! that a request is the same bytes every time but for the key and the number of its stream. That first one is not counted.
+//! The first request of a connection adds its headers to the server's HPACK table; later requests refer to them, as real
+//! clients do, so that requests differ in nothing but the key and the stream number. The first request is not counted.
 
 mod hpack;
 mod message;
@@ -18,23 +18,23 @@ use crate::request::LoadRequest;
 use crate::template::{Template, TemplateText};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Longest path: the server has to remember it.
+/// Longest path: the server's header table must hold it.
 const PATH_MAX: usize = 1 << 10;
-/// Where a frame has the number of its stream.
+/// Offset of the stream number in a frame.
 const STREAM_AT: usize = 5;
 
-/// A call as it is sent.
+/// Calls of one method, framed.
 #[derive(Debug)]
 pub struct FramedCalls {
-    /// Sent again and again.
+    /// The bytes of a call, patched and sent repeatedly.
     pub template: Template,
-    /// Sent first on every connection.
+    /// Bytes sent first on every connection: the preface, settings and the first call.
     pub opening: Vec<u8>,
-    /// How a connection's replies are read.
+    /// The initial state of a connection's streams.
     pub streams: Streams,
 }
 
-/// The opening with the first request, and the template of all others.
+/// Frames the opening with the first call, and the template of all others.
 pub fn frame(request: &LoadRequest, host: &str, copies: usize) -> Result<FramedCalls, LoadError> {
     let path = request.path.as_str();
     let is_method = path.matches('/').count() == 2 && !path.ends_with('/') && !path.contains("//");
@@ -67,7 +67,7 @@ pub fn frame(request: &LoadRequest, host: &str, copies: usize) -> Result<FramedC
     Ok(FramedCalls { template, opening, streams: Streams::new(PREFIX + length) })
 }
 
-/// What a client says before it asks: no promises are wanted, and windows never close.
+/// The preface and settings of a client: no server push, and flow-control windows that never close.
 fn opening() -> Vec<u8> {
     let setting = |name: u16, value: u32| [name.to_be_bytes().as_slice(), &value.to_be_bytes()].concat();
     let settings = [setting(wire::ENABLE_PUSH, 0), setting(wire::INITIAL_WINDOW, WINDOW_MAX)].concat();
@@ -77,14 +77,14 @@ fn opening() -> Vec<u8> {
     bytes
 }
 
-/// Headers and message of one call.
+/// The HEADERS and DATA frames of one call.
 struct CallFrames {
     text: TemplateText,
-    /// Where its two frames begin.
+    /// Offsets of the two frames.
     heads: [usize; 2],
 }
 
-/// `None` if one of them does not fit into a frame.
+/// `None` if headers or message do not fit into one frame.
 fn call(block: &[u8], message: &[u8]) -> Option<CallFrames> {
     let (headers, data) = (TemplateText::len_of(block), TemplateText::len_of(message));
     if headers.max(data) > FRAME_MAX {

@@ -1,4 +1,4 @@
-//! HTTP/1.1: a request framed, the end of a reply found.
+//! HTTP/1.1: frames a request, and parses a reply.
 
 use std::mem::MaybeUninit;
 
@@ -8,12 +8,12 @@ use crate::reply::{MalformedReply, ParsedReply, REPLY_MAX, ReplyVerdict};
 use crate::request::LoadRequest;
 use crate::template::TemplateText;
 
-/// Most headers of a reply.
+/// Maximum number of headers of a reply.
 const HEADERS_MAX: usize = 64;
-/// What precedes the decision in a body of ours, and of most others that answer in JSON.
+/// Precedes the decision in the JSON of Tollgate and of most other limiters.
 const MARK: &[u8] = b"\"allowed\":";
 
-/// The request, head and body.
+/// The head and the body of the request.
 pub fn frame(request: &LoadRequest, host: &str) -> [TemplateText; 2] {
     let body = TemplateText::new(&request.body);
     let has = |name: &str| request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
@@ -34,16 +34,16 @@ pub fn frame(request: &LoadRequest, host: &str) -> [TemplateText; 2] {
     [TemplateText::new(head), body]
 }
 
-/// How a reply's body is told from the next reply.
+/// How the end of a reply's body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Length(usize),
     Chunked,
-    /// Up to the end of the connection: then nothing tells a whole reply from half of one.
+    /// Up to the end of the connection, which cannot be told from an incomplete reply.
     None,
 }
 
-/// The first whole reply, interim ones (1xx) skipped.
+/// The first reply, without interim ones (1xx); `None` if it is incomplete.
 pub fn find(bytes: &[u8]) -> Result<Option<ParsedReply>, MalformedReply> {
     let mut start = 0;
     loop {
@@ -63,7 +63,7 @@ fn find_one(bytes: &[u8]) -> Result<Option<(u16, ParsedReply)>, MalformedReply> 
     let head = match parsed {
         Ok(Status::Complete(head)) => head,
         Ok(Status::Partial) => return Ok(None),
-        Err(_) => return Err(MalformedReply("this is no head of a reply")),
+        Err(_) => return Err(MalformedReply("not a response head")),
     };
     let status = response.code.unwrap_or(0);
     if status == 101 {
@@ -76,7 +76,7 @@ fn find_one(bytes: &[u8]) -> Result<Option<(u16, ParsedReply)>, MalformedReply> 
         Framing::Length(length) if length > REPLY_MAX => return Err(MalformedReply("the reply is too long")),
         Framing::Length(length) => (after.len() >= length).then_some(length),
         Framing::Chunked => chunked(after)?,
-        Framing::None => return Err(MalformedReply("the reply does not tell its length")),
+        Framing::None => return Err(MalformedReply("the reply has no length")),
     };
     let Some(length) = length else { return Ok(None) };
     let body = after.get(..length).unwrap_or_default();
@@ -86,12 +86,12 @@ fn find_one(bytes: &[u8]) -> Result<Option<(u16, ParsedReply)>, MalformedReply> 
 fn read_headers(headers: &[Header<'_>], is_old: bool) -> Result<(Framing, bool), MalformedReply> {
     let (mut framing, mut is_last) = (Framing::None, is_old);
     for header in headers {
-        // By length first: most headers of a reply are none of these three.
+        // Compares the length first: most headers are none of these three.
         match header.name.len() {
             14 if header.name.eq_ignore_ascii_case("content-length") => {
                 let length = std::str::from_utf8(header.value).ok().filter(|text| is_number(text));
                 let length =
-                    length.and_then(|text| text.parse().ok()).ok_or(MalformedReply("a length that is no number"))?;
+                    length.and_then(|text| text.parse().ok()).ok_or(MalformedReply("a length that is not a number"))?;
                 if framing != Framing::None && framing != Framing::Length(length) {
                     return Err(MalformedReply("two lengths"));
                 }
@@ -120,7 +120,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Bytes of a chunked body with everything around it; `None` if it goes on.
+/// Length of a chunked body with its framing; `None` if it is incomplete.
 fn chunked(bytes: &[u8]) -> Result<Option<usize>, MalformedReply> {
     let mut at = 0;
     loop {
@@ -145,7 +145,7 @@ fn chunked(bytes: &[u8]) -> Result<Option<usize>, MalformedReply> {
     }
 }
 
-/// Bytes up to and with the empty line that ends a chunked body.
+/// Length of the trailers, including the empty line that ends a chunked body.
 fn trailers(bytes: &[u8]) -> Option<usize> {
     if bytes.starts_with(b"\r\n") {
         return Some(2);
@@ -153,7 +153,7 @@ fn trailers(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// The status decides; among the good ones the first mark in the body, if there is any.
+/// The decision: by status, and for 2xx by the first `"allowed":` in the body, if there is one.
 fn verdict(status: u16, body: &[u8]) -> ReplyVerdict {
     match status {
         200..=299 if first_mark(body).is_some_and(|after| after.starts_with(b"false")) => ReplyVerdict::Denied,

@@ -1,17 +1,17 @@
-//! Why a connection cannot be used any more.
+//! Why a connection was lost.
 
 use crate::reply::MalformedReply;
 
-/// Why a connection is of no more use.
+/// Why a connection was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionLost {
-    /// It never stood.
+    /// It could not be established.
     Unopened(String),
-    /// The server ended it.
+    /// The server closed it.
     Closed,
-    /// A reply took too long.
+    /// A reply timed out.
     Late,
-    /// What came was no reply.
+    /// The server sent something that is not a reply.
     Malformed(&'static str),
 }
 

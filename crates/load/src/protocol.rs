@@ -1,6 +1,4 @@
-//! What a protocol has to know: how a request is framed, and what its reply says.
-//!
-//! Everything else in this crate is the same for all of them.
+//! Frames a request for the protocol of its target. The rest of the crate does not depend on the protocol.
 
 use crate::error::LoadError;
 use crate::replies::{InOrderReplies, Replies};
@@ -9,18 +7,18 @@ use crate::target::{Target, TargetProtocol};
 use crate::template::Template;
 use crate::{grpc, http, resp};
 
-/// A request as its protocol sends it.
+/// A request framed for its protocol.
 #[derive(Debug)]
 pub struct FramedRequest {
-    /// Sent again and again.
+    /// The bytes of a request, patched and sent repeatedly.
     pub template: Template,
-    /// Sent first on every connection.
+    /// Bytes sent first on every connection.
     pub opening: Vec<u8>,
-    /// How a connection's replies are read.
+    /// The initial state of a connection's replies.
     pub replies: Replies,
 }
 
-/// Frames a request, of which up to `copies` go out at once.
+/// Frames a request, of which up to `copies` are sent at once.
 pub fn frame(request: &LoadRequest, target: &Target, copies: usize) -> Result<FramedRequest, LoadError> {
     request.check()?;
     let in_order = |template, queue| FramedRequest { template, opening: Vec::new(), replies: Replies::InOrder(queue) };

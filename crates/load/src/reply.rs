@@ -1,33 +1,33 @@
-//! What a protocol reads out of the bytes of a reply.
+//! A parsed reply: its length, its verdict, and errors of its format.
 
-/// Longest reply that is waited for: whoever sends more is not answering a check.
+/// Longest reply accepted: no reply to a check is longer.
 pub const REPLY_MAX: usize = 16 << 20;
 
-/// One whole reply at the front of what was read.
+/// One whole reply at the front of the bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParsedReply {
-    /// Its bytes.
+    /// Length in bytes.
     pub length: usize,
-    /// What it says.
+    /// The decision in it.
     pub verdict: ReplyVerdict,
-    /// The server closes the connection after it.
+    /// True if the server closes the connection after this reply.
     pub is_last: bool,
 }
 
-/// What a reply says.
+/// The decision in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyVerdict {
-    /// The request may pass.
+    /// The request is allowed.
     Allowed,
-    /// It may not.
+    /// The request is denied.
     Denied,
-    /// No decision, but this status; 0 where the protocol has no numbers for it.
+    /// No decision but this status; 0 for protocols without status numbers.
     Failed(u16),
 }
 
-/// Bytes that are no reply, whatever follows.
+/// Bytes that cannot be the beginning of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedReply(pub &'static str);
 
-/// Finds the first whole reply; `None` if its end has not come yet.
+/// Parses the first reply; `None` if it is incomplete.
 pub type FindReply = fn(&[u8]) -> Result<Option<ParsedReply>, MalformedReply>;

@@ -1,9 +1,9 @@
-//! What is asked, before it is framed for the wire.
+//! A request, before it is framed for its protocol.
 
 use crate::error::LoadError;
 
-/// One request, with places for keys: `{key}` is the key of the request, the same wherever it stands; `{keys}` is a
-/// fresh key at every place, as a batch wants them.
+/// A request with key placeholders: `{key}` is the key of the request, the same at every occurrence; `{keys}` is a new
+/// key at every occurrence, for batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadRequest {
     pub(crate) method: String,
@@ -13,12 +13,12 @@ pub struct LoadRequest {
 }
 
 impl LoadRequest {
-    /// A request without headers and body so far.
+    /// A request without headers and body.
     pub fn new(method: &str, path: &str) -> LoadRequest {
         LoadRequest { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: Vec::new() }
     }
 
-    /// A POST; its body counts as JSON unless a header says otherwise.
+    /// A POST; its body is JSON unless a header says otherwise.
     pub fn post(path: &str) -> LoadRequest {
         LoadRequest::new("POST", path)
     }
@@ -28,23 +28,23 @@ impl LoadRequest {
         LoadRequest::new("GET", path)
     }
 
-    /// A command for a server that speaks RESP: `CL.THROTTLE {key} 15 30 60`. Spaces part its arguments.
+    /// A RESP command: `CL.THROTTLE {key} 15 30 60`. Spaces separate its arguments.
     pub fn command(line: &str) -> LoadRequest {
         LoadRequest::post("/").body(line)
     }
 
-    /// With this body: text, or a [`ProtobufMessage`](crate::ProtobufMessage) for gRPC.
+    /// Sets the body: text, or a [`ProtobufMessage`](crate::ProtobufMessage) for gRPC.
     pub fn body(self, body: impl AsRef<[u8]>) -> LoadRequest {
         LoadRequest { body: body.as_ref().to_vec(), ..self }
     }
 
-    /// With one more header.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> LoadRequest {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Refuses what would not arrive as it is meant.
+    /// Rejects what cannot be sent as given.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let is_token = |text: &str| {
             !text.is_empty()

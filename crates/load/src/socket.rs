@@ -1,4 +1,4 @@
-//! A connection's socket, of either kind, not blocking.
+//! A non-blocking socket: TCP or Unix domain.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use mio::{Interest, Registry, Token};
 use crate::error::LoadError;
 use crate::target::TargetAddress;
 
-/// TCP or a socket in the file system.
+/// The socket of a connection.
 #[derive(Debug)]
 pub enum ClientSocket {
     Tcp(TcpStream),
@@ -17,7 +17,7 @@ pub enum ClientSocket {
 }
 
 impl ClientSocket {
-    /// Begins to connect; [`ClientSocket::is_connected`] tells when it is done.
+    /// Starts to connect; [`ClientSocket::is_connected`] tells when it is done.
     pub fn open(address: &TargetAddress, registry: &Registry, token: Token) -> io::Result<ClientSocket> {
         let both = Interest::READABLE | Interest::WRITABLE;
         match address {
@@ -34,7 +34,7 @@ impl ClientSocket {
         }
     }
 
-    /// Whether the connection stands by now. An error if it never will.
+    /// True if the connection is established; an error if it failed.
     pub fn is_connected(&self) -> io::Result<bool> {
         let peer = match self {
             ClientSocket::Tcp(stream) => {
@@ -58,7 +58,7 @@ impl ClientSocket {
         }
     }
 
-    /// Reads what is there.
+    /// Reads available bytes.
     #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
@@ -67,7 +67,7 @@ impl ClientSocket {
         }
     }
 
-    /// Writes what fits.
+    /// Writes as many bytes as fit.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -77,7 +77,7 @@ impl ClientSocket {
     }
 }
 
-/// Connects once and hangs up: a place where nobody listens is told before the load begins.
+/// Connects once and closes: a target that does not listen is reported before the run starts.
 pub fn probe(address: &TargetAddress, timeout: Duration) -> Result<(), LoadError> {
     let connected = match address {
         TargetAddress::Tcp(address) => std::net::TcpStream::connect_timeout(address, timeout).map(drop),

@@ -1,29 +1,29 @@
-//! Where the load goes.
+//! The target of the load: protocol, address and path.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use crate::error::LoadError;
 
-/// What is spoken there.
+/// The protocol of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetProtocol {
     /// HTTP/1.1 with keep-alive.
     Http,
-    /// What clients of Redis speak; pipelined.
+    /// The Redis protocol, pipelined.
     Resp,
-    /// gRPC over HTTP/2 in clear, several streams on a connection.
+    /// gRPC over cleartext HTTP/2, with several streams per connection.
     Grpc,
 }
 
-/// The scheme of a URL, the port that goes without saying, and a URL as it should be.
+/// Protocol, URL scheme, default port and an example URL.
 const SCHEMES: [(TargetProtocol, &str, u16, &str); 3] = [
     (TargetProtocol::Http, "http://", 80, "http://127.0.0.1:8080/v1/check"),
     (TargetProtocol::Resp, "redis://", 6379, "redis://127.0.0.1:6379"),
     (TargetProtocol::Grpc, "grpc://", 50051, "grpc://127.0.0.1:50051/tollgate.v1.Tollgate/Check"),
 ];
 
-/// An address and what to ask for there.
+/// Where the load goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     protocol: TargetProtocol,
@@ -32,18 +32,18 @@ pub struct Target {
     path: String,
 }
 
-/// What a connection is opened to.
+/// The address of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetAddress {
-    /// An address and a port.
+    /// IP address and port.
     Tcp(SocketAddr),
-    /// A socket in the file system.
+    /// Path of a Unix domain socket.
     Unix(PathBuf),
 }
 
 impl Target {
-    /// Reads `http://host:port/path`, `redis://host:port` or `grpc://host:port/package.Service/Method`; a socket in the
-    /// file system is `http://unix:/run/tollgate.sock:/path`. A name is looked up here, once, and its first address taken.
+    /// Parses `http://host:port/path`, `redis://host:port` or `grpc://host:port/package.Service/Method`; a Unix domain
+    /// socket is `http://unix:/run/tollgate.sock:/path`. A host name is resolved here, once, to its first address.
     pub fn parse(url: &str) -> Result<Target, LoadError> {
         let known = SCHEMES.iter().find_map(|scheme| Some((scheme, url.strip_prefix(scheme.1)?)));
         let example = known.map_or("http://127.0.0.1:8080/v1/check", |((.., example), _)| example);
@@ -76,22 +76,22 @@ impl Target {
         Ok(Target { protocol, address: TargetAddress::Tcp(address), host: host.to_owned(), path })
     }
 
-    /// What is spoken there.
+    /// The protocol of a target.
     pub fn protocol(&self) -> TargetProtocol {
         self.protocol
     }
 
-    /// What a connection is opened to.
+    /// The address of a target.
     pub fn address(&self) -> &TargetAddress {
         &self.address
     }
 
-    /// As the Host header has it.
+    /// The value of the `Host` header.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The path with its query.
+    /// The path and query.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read() {
+    fn parses_addresses() {
         assert_eq!(parsed("http://127.0.0.1:8080/v1/check"), parts("127.0.0.1:8080", "127.0.0.1:8080", "/v1/check"));
         assert_eq!(parsed("http://127.0.0.1"), parts("127.0.0.1:80", "127.0.0.1", "/"));
         assert_eq!(parsed("http://[::1]:9/?a=b#c"), parts("[::1]:9", "[::1]:9", "/?a=b"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_says_what_is_spoken() {
+    fn the_scheme_selects_the_protocol() {
         let protocol = |url: &str| Target::parse(url).unwrap().protocol();
         assert_eq!(protocol("http://127.0.0.1"), TargetProtocol::Http);
         assert_eq!(protocol("redis://127.0.0.1"), TargetProtocol::Resp);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_addresses_are_rejected() {
         let cases = [
             "",
             "127.0.0.1:8080",

@@ -1,48 +1,48 @@
-//! Requests as bytes of fixed length, written once and patched in place.
+//! Requests as bytes of fixed length, framed once and patched in place.
 //!
-//! As many copies as may be under way on a connection lie one behind the other, so that a batch is one slice and one
-//! write, and nothing is copied.
+//! A template holds as many consecutive copies as a connection may have in flight, so that a batch is one slice and one
+//! write without copying.
 
 use std::ops::Range;
 
 use crate::keys::KeySampler;
 
-/// What stands where a key goes: `key:` and twelve digits.
+/// Default key, inserted in place of a placeholder: `key:` and twelve digits.
 pub const PLACE: &str = "key:000000000000";
-/// Digits of a key's number.
+/// Digits of a key.
 const DIGITS: usize = 12;
 
-/// Copies of one framed request, with the places of their digits.
+/// Copies of one framed request, with the offsets of their keys.
 #[derive(Clone, Debug)]
 pub struct Template {
     bytes: Vec<u8>,
-    /// Bytes of one copy.
+    /// Length of one copy.
     length: usize,
-    /// In every copy.
+    /// The keys of a copy.
     places: Vec<KeyPlace>,
-    /// Where the number of a stream stands, in every copy; nowhere, unless the protocol counts streams.
+    /// Offsets of the stream number in a copy; empty for protocols without streams.
     streams: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct KeyPlace {
-    /// Of the first digit, within a copy.
+    /// Offset of the first digit, within a copy.
     at: usize,
-    /// Draws a key of its own, instead of the request's.
+    /// True for `{keys}`: draws a key of its own.
     own: bool,
 }
 
-/// Bytes with their placeholders made room for: what a protocol puts into a frame.
+/// Bytes whose placeholders are replaced by default keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateText {
-    /// The bytes, every placeholder as wide as a key.
+    /// The bytes, with keys in place of placeholders.
     pub bytes: Vec<u8>,
-    /// Where the digits begin, and whether the key there is drawn anew.
+    /// Offsets of the keys' digits, and whether each draws a key of its own.
     pub places: Vec<(usize, bool)>,
 }
 
 impl TemplateText {
-    /// Finds the placeholders.
+    /// Replaces the placeholders `{key}` and `{keys}`.
     pub fn new(source: impl AsRef<[u8]>) -> TemplateText {
         let mut text = TemplateText::default();
         let mut rest = source.as_ref();
@@ -66,14 +66,14 @@ impl TemplateText {
         text
     }
 
-    /// How many bytes this will be.
+    /// Length of `source` after its placeholders are replaced.
     pub fn len_of(source: impl AsRef<[u8]>) -> usize {
         TemplateText::new(source).bytes.len()
     }
 }
 
 impl Template {
-    /// Pieces laid end to end, as often as requests may go out at once.
+    /// Concatenates the pieces of a request, `copies` times.
     pub fn new(pieces: &[TemplateText], copies: usize) -> Template {
         let (mut frame, mut places) = (Vec::new(), Vec::new());
         for piece in pieces {
@@ -83,13 +83,13 @@ impl Template {
         Template { bytes: frame.repeat(copies.max(1)), length: frame.len(), places, streams: Vec::new() }
     }
 
-    /// With the number of its stream at these places of every request.
+    /// Sets the offsets of the stream number in a request.
     pub fn with_streams(self, streams: &[usize]) -> Template {
         Template { streams: streams.to_vec(), ..self }
     }
 
-    /// The next so many requests (no more than there are copies), keys drawn. Where streams are counted, the first
-    /// request is on this one, and the others on those that follow: a client's are odd.
+    /// The next `requests` requests (at most the number of copies), with keys drawn. For protocols with streams, the first
+    /// request has the number `stream`, and the others the following odd numbers.
     #[inline]
     pub fn next(&mut self, requests: usize, keys: &mut KeySampler, stream: u32) -> &[u8] {
         for copy in 0..requests {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_request_gets_the_same_key() {
+    fn every_placeholder_of_a_request_gets_the_same_key() {
         let mut template =
             Template::new(&[TemplateText::new("a {key} b "), TemplateText::new("{\"k\":\"{key}\"}\n")], 3);
         let sent = String::from_utf8(template.next(3, &mut keys(1_000_000), 0).to_vec()).unwrap();
@@ -152,11 +152,11 @@ mod tests {
             let key = &line[2..18];
             assert_eq!(*line, format!("a {key} b {{\"k\":\"{key}\"}}"));
         }
-        assert_ne!(lines[0], lines[1], "and the next one another");
+        assert_ne!(lines[0], lines[1], "the next request gets another");
     }
 
     #[test]
-    fn a_batch_gets_a_key_at_every_place() {
+    fn a_batch_gets_a_key_at_every_placeholder() {
         let mut template = Template::new(&[TemplateText::new("{keys},{keys},{keys}")], 1);
         let sent = String::from_utf8(template.next(1, &mut keys(1_000_000), 0).to_vec()).unwrap();
         let mut drawn: Vec<&str> = sent.split(',').collect();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_that_are_no_places_stay() {
+    fn other_braces_stay() {
         for text in ["", "{", "{}", "{keyx}", "{ke", "{\"a\":{\"b\":1}}", "{{"] {
             assert_eq!(
                 TemplateText::new(text),

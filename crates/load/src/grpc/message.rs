@@ -1,8 +1,8 @@
-//! Messages, field by field.
+//! Protocol buffer messages, built field by field.
 
 use crate::template::TemplateText;
 
-/// A message of protocol buffers whose texts may have places for keys: a length counts a key, not its place.
+/// A protocol buffer message whose strings may hold key placeholders; lengths count the key, not the placeholder.
 ///
 /// ```
 /// use tollgate_load::{ProtobufMessage, LoadRequest};
@@ -16,24 +16,24 @@ use crate::template::TemplateText;
 pub struct ProtobufMessage(Vec<u8>);
 
 impl ProtobufMessage {
-    /// Without fields so far.
+    /// A message without fields.
     pub fn new() -> ProtobufMessage {
         ProtobufMessage::default()
     }
 
-    /// With a number, a truth value or an enumeration.
+    /// Adds an integer, a boolean or an enum value.
     pub fn number(mut self, field: u32, value: u64) -> ProtobufMessage {
         self.varint(u64::from(field) << 3);
         self.varint(value);
         self
     }
 
-    /// With a text.
+    /// Adds a string.
     pub fn text(self, field: u32, text: &str) -> ProtobufMessage {
         self.bytes(field, text.as_bytes())
     }
 
-    /// With a message in it.
+    /// Adds a nested message.
     pub fn message(self, field: u32, message: &ProtobufMessage) -> ProtobufMessage {
         self.bytes(field, &message.0)
     }

@@ -1,4 +1,4 @@
-//! Requests as they leave, replies in any order and in pieces, and such as nobody should send.
+//! Framing of requests, replies in any order and in pieces, and hostile frames.
 
 use proptest::prelude::*;
 
@@ -31,11 +31,11 @@ fn frames(mut bytes: &[u8]) -> Vec<Frame<'_>> {
     frames
 }
 
-/// Streams of which the first has been answered, and `number` are under way, begun at 100, 101 and so on.
+/// Streams of which the first has been answered, and `number` are in flight, with start times from 100.
 fn streams(number: u64) -> Streams {
     let mut streams = Streams::new(20);
     streams.open(0);
-    assert_eq!((streams.under_way(), streams.room(1), streams.room(5)), (0, 0, 4));
+    assert_eq!((streams.in_flight(), streams.room(1), streams.room(5)), (0, 0, 4));
     assert_eq!(take(&mut streams, &reply(1, ALLOWED)), Ok(vec![]), "the first is not counted");
     streams.begin(100..100 + number);
     streams
@@ -56,7 +56,7 @@ fn one(kind: FrameKind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// When those began that were answered, and what the answer was.
+/// Start times and verdicts of the answered requests.
 fn take(streams: &mut Streams, bytes: &[u8]) -> Result<Vec<(u64, ReplyVerdict)>, ConnectionLost> {
     let mut replies = Vec::new();
     let used = streams.take(bytes, &mut Vec::new(), |start, verdict, _| replies.push((start, verdict)))?;
@@ -71,7 +71,7 @@ fn answered(streams: &mut Streams, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_connection_opens_with_a_request_that_teaches_the_headers() {
+fn the_first_request_fills_the_header_table() {
     let framed =
         framed(&LoadRequest::post(PATH).header("X-Token", "abc").body(ProtobufMessage::new().text(1, "{key}")));
     let frames = frames(framed.opening.strip_prefix(PREFACE).unwrap());
@@ -87,7 +87,7 @@ fn a_connection_opens_with_a_request_that_teaches_the_headers() {
 }
 
 #[test]
-fn requests_refer_to_the_headers_and_number_their_streams() {
+fn later_requests_index_the_headers_and_number_their_streams() {
     let mut framed =
         framed(&LoadRequest::post(PATH).header("x-key", "{key}").body(ProtobufMessage::new().text(1, "{key}")));
     let mut keys = KeySampler::new(1, Popularity::Uniform, 1);
@@ -100,7 +100,7 @@ fn requests_refer_to_the_headers_and_number_their_streams() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn invalid_requests_are_rejected() {
     let refused = |request: &LoadRequest| frame(request, "a", 1).is_err();
     for path in ["/", "/a", "/a/", "//a", "/a/b/c", "/a/{key}"] {
         assert!(refused(&LoadRequest::post(path)), "{path}");
@@ -115,26 +115,26 @@ fn what_cannot_be_sent_is_refused() {
 }
 
 #[test]
-fn lengths_count_keys_and_not_their_places() {
+fn lengths_count_keys_and_not_placeholders() {
     let inner = ProtobufMessage::new().text(1, "user_id").text(2, "{key}");
     let message = ProtobufMessage::new().message(2, &inner).number(3, 300);
     assert_eq!(message.as_ref(), b"\x12\x1b\x0a\x07user_id\x12\x10{key}\x18\xac\x02");
 }
 
 #[test]
-fn replies_find_their_requests_in_any_order() {
+fn replies_match_their_requests_in_any_order() {
     let mut streams = streams(3);
     let replies = [reply(7, ALLOWED), reply(3, OVER_LIMIT)].concat();
     assert_eq!(take(&mut streams, &replies), Ok(vec![(102, ReplyVerdict::Allowed), (100, ReplyVerdict::Denied)]));
-    assert_eq!((streams.under_way(), streams.oldest(), streams.next()), (1, Some(101), 9));
+    assert_eq!((streams.in_flight(), streams.oldest(), streams.next()), (1, Some(101), 9));
     assert_eq!(take(&mut streams, &reply(5, EMPTY)), Ok(vec![(101, ReplyVerdict::Denied)]), "false is left out");
-    assert_eq!((streams.under_way(), streams.oldest(), streams.room(25)), (0, None, 25));
+    assert_eq!((streams.in_flight(), streams.oldest(), streams.room(25)), (0, None, 25));
     streams.begin(std::iter::once(200));
     assert_eq!(take(&mut streams, &reply(9, ALLOWED)), Ok(vec![(200, ReplyVerdict::Allowed)]));
 }
 
 #[test]
-fn a_message_may_come_in_pieces() {
+fn a_message_may_arrive_in_pieces() {
     let mut streams = streams(1);
     let data = |bytes: &[u8], flags| one(FrameKind::DATA, flags, 3, bytes);
     let padded = data(&[2, ALLOWED[6], 0, 0], 0x8 | END_STREAM);
@@ -143,7 +143,7 @@ fn a_message_may_come_in_pieces() {
 }
 
 #[test]
-fn gubernator_lists_statuses() {
+fn reads_the_list_of_statuses_of_gubernator() {
     for (message, verdict) in [
         (b"\0\0\0\0\x04\x0a\x02\x10\x05".as_slice(), ReplyVerdict::Allowed),
         (b"\0\0\0\0\x06\x0a\x04\x08\x01\x10\x05", ReplyVerdict::Denied),
@@ -154,18 +154,22 @@ fn gubernator_lists_statuses() {
 }
 
 #[test]
-fn a_status_is_told() {
+fn an_error_status_is_reported() {
     let failed = |bytes: &[u8]| take(&mut streams(1), bytes).map(|replies| replies[0].1);
     let trailers = |block: &[u8]| one(FrameKind::HEADERS, END_HEADERS | END_STREAM, 3, block);
     assert_eq!(failed(&trailers(STATUS_12)), Ok(ReplyVerdict::Failed(12)));
     assert_eq!(failed(&trailers(b"\x88\x40\x0bgrpc-status\x0214")), Ok(ReplyVerdict::Failed(14)));
-    assert_eq!(failed(&trailers(b"\x88\xbe\xbf\xc0")), Ok(ReplyVerdict::Failed(2)), "by a number that nobody looks up");
+    assert_eq!(
+        failed(&trailers(b"\x88\xbe\xbf\xc0")),
+        Ok(ReplyVerdict::Failed(2)),
+        "by an index that is not looked up"
+    );
     let twice = [trailers(STATUS_12), one(FrameKind::HEADERS, END_HEADERS | END_STREAM, 5, b"\xbe")].concat();
     let failed_twice = take(&mut streams(2), &twice);
     assert_eq!(
         failed_twice,
         Ok(vec![(100, ReplyVerdict::Failed(12)), (101, ReplyVerdict::Failed(12))]),
-        "as the one before it"
+        "the same as the one before"
     );
     let after_message = [one(FrameKind::DATA, 0, 3, ALLOWED), trailers(STATUS_12)].concat();
     assert_eq!(failed(&after_message), Ok(ReplyVerdict::Failed(12)));
@@ -173,7 +177,7 @@ fn a_status_is_told() {
 }
 
 #[test]
-fn what_the_protocol_asks_is_answered() {
+fn settings_and_pings_are_acknowledged() {
     let mut streams = streams(0);
     assert_eq!(answered(&mut streams, &one(FrameKind::SETTINGS, 0, 0, &[])), one(FrameKind::SETTINGS, ACK, 0, &[]));
     assert_eq!(answered(&mut streams, &one(FrameKind::SETTINGS, ACK, 0, &[])), b"");
@@ -185,7 +189,7 @@ fn what_the_protocol_asks_is_answered() {
 }
 
 #[test]
-fn the_server_says_how_much_it_takes() {
+fn streams_and_windows_of_the_server_limit_requests() {
     let mut streams = streams(0);
     let most = [MAX_STREAMS.to_be_bytes().as_slice(), &2_u32.to_be_bytes()].concat();
     take(&mut streams, &one(FrameKind::SETTINGS, 0, 0, &most)).unwrap();
@@ -201,26 +205,26 @@ fn the_server_says_how_much_it_takes() {
 }
 
 #[test]
-fn a_server_that_leaves_answers_what_is_under_way() {
+fn after_goaway_requests_in_flight_are_answered() {
     let goodbye = |code: u32| one(FrameKind::GOAWAY, 0, 0, &[5_u32.to_be_bytes(), code.to_be_bytes()].concat());
     let mut leaving = streams(2);
     assert_eq!(take(&mut leaving, &goodbye(0)), Ok(vec![]));
     assert_eq!(leaving.room(25), 0);
     assert_eq!(take(&mut leaving, &reply(3, ALLOWED)), Ok(vec![(100, ReplyVerdict::Allowed)]));
     assert_eq!(take(&mut leaving, &reply(5, ALLOWED)), Err(ConnectionLost::Closed));
-    assert_eq!(leaving.under_way(), 0);
+    assert_eq!(leaving.in_flight(), 0);
     assert!(matches!(take(&mut streams(2), &goodbye(11)), Err(ConnectionLost::Malformed(_))));
 }
 
 #[test]
-fn a_new_connection_begins_anew() {
+fn a_new_connection_starts_over() {
     let mut streams = streams(3);
     streams.clear();
-    assert_eq!((streams.under_way(), streams.next(), streams.oldest()), (0, 1, None));
+    assert_eq!((streams.in_flight(), streams.next(), streams.oldest()), (0, 1, None));
 }
 
 #[test]
-fn no_beginning_of_a_reply_is_one() {
+fn an_incomplete_reply_is_not_read() {
     let bytes = reply(3, ALLOWED);
     let last = bytes.len() - STATUS_0.len() - HEAD;
     for end in 0..bytes.len() {
@@ -231,7 +235,7 @@ fn no_beginning_of_a_reply_is_one() {
 }
 
 #[test]
-fn hostile_frames_are_refused() {
+fn hostile_frames_are_rejected() {
     let cases = [
         b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
         reply(5, ALLOWED),
@@ -252,11 +256,11 @@ fn hostile_frames_are_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..10_u8, flags: u8) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..10_u8, flags: u8) {
         let mut streams = streams(2);
         let _ = streams.take(&bytes, &mut Vec::new(), |_, _, _| ());
         let framed = one(FrameKind(kind), flags, 3, &bytes);
         let _ = streams.take(&framed, &mut Vec::new(), |_, _, _| ());
-        prop_assert!(streams.under_way() <= 2);
+        prop_assert!(streams.in_flight() <= 2);
     }
 }

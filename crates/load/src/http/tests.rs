@@ -1,4 +1,4 @@
-//! Replies whole, in pieces, and such as nobody should send.
+//! Whole, incomplete and hostile replies.
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn a_request_is_framed_with_its_length() {
 }
 
 #[test]
-fn the_end_of_a_reply_is_found() {
+fn finds_the_end_of_a_reply() {
     assert_eq!(reply(ALLOWED), ok(ALLOWED.len(), ReplyVerdict::Allowed));
     assert_eq!(reply(&format!("{ALLOWED}{ALLOWED}")), ok(ALLOWED.len(), ReplyVerdict::Allowed));
     assert_eq!(reply("HTTP/1.1 204 No Content\r\n\r\nHTTP"), ok(27, ReplyVerdict::Allowed));
@@ -45,7 +45,7 @@ fn the_end_of_a_reply_is_found() {
 }
 
 #[test]
-fn the_verdict_is_the_status_and_the_first_mark() {
+fn the_status_and_the_first_allowed_member_decide() {
     let with = |status: &str, body: &str| {
         let text = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         reply(&text).map(|reply| reply.verdict)
@@ -60,7 +60,7 @@ fn the_verdict_is_the_status_and_the_first_mark() {
 }
 
 #[test]
-fn a_server_that_closes_is_understood() {
+fn reads_whether_the_server_closes() {
     let last = |text: &str| reply(text).map(|reply| reply.is_last);
     assert_eq!(last("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"), Some(true));
     assert_eq!(last("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n"), Some(true));
@@ -68,7 +68,7 @@ fn a_server_that_closes_is_understood() {
 }
 
 #[test]
-fn no_beginning_of_a_reply_is_one() {
+fn an_incomplete_reply_is_not_read() {
     for text in [ALLOWED, CHUNKED] {
         for end in 0..text.len() {
             assert_eq!(find(&text.as_bytes()[..end]), Ok(None), "{:?}", &text[..end]);
@@ -77,7 +77,7 @@ fn no_beginning_of_a_reply_is_one() {
 }
 
 #[test]
-fn hostile_replies_are_refused() {
+fn hostile_replies_are_rejected() {
     let head = "HTTP/1.1 200 OK\r\n";
     let cases = [
         "SSH-2.0-OpenSSH_9.2\r\n".to_owned(),
@@ -104,7 +104,7 @@ fn hostile_replies_are_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = find(&bytes);
         let _ = find(&[b"HTTP/1.1 200 OK\r\n", bytes.as_slice()].concat());
         let _ = find(&[b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", bytes.as_slice()].concat());
