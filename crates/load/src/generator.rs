@@ -32,8 +32,8 @@ const RETRY: u64 = 100 * MILLISECOND;
 
 /// Sends the load, counts the replies, and calls `on_second` after every measured second.
 ///
-/// Returns when the plan's time is over and every reply has arrived, at the latest one timeout later. An error means that
-/// the run did not start; later errors are counted in the report.
+/// Returns when the plan's time is over and every reply has arrived, at the latest one timeout later. An error means
+/// that the run did not start; later errors are counted in the report.
 pub fn run(
     target: &Target,
     request: &LoadRequest,
@@ -258,7 +258,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Counts the requests that are lost with a connection, and schedules its reopening: at once if the server closed it.
+    /// Counts the requests that are lost with a connection, and schedules its reopening: at once if the server closed
+    /// it.
     fn lose(&mut self, index: usize, lost: ConnectionLost, now: u64) {
         let Some(connection) = self.connections.get_mut(index) else { return };
         let requests = connection.shut(if lost == ConnectionLost::Closed { now } else { now + RETRY });

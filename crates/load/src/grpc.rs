@@ -1,7 +1,8 @@
 //! gRPC over cleartext HTTP/2 with prior knowledge: unary calls, framed once.
 //!
-//! The first request of a connection adds its headers to the server's HPACK table; later requests refer to them, as real
-//! clients do, so that requests differ in nothing but the key and the stream number. The first request is not counted.
+//! The first request of a connection adds its headers to the server's HPACK table; later requests refer to them, as
+//! real clients do, so that requests differ in nothing but the key and the stream number. The first request is not
+//! counted.
 
 mod hpack;
 mod message;

@@ -5,8 +5,8 @@
 //! little more than a system call.
 //!
 //! - **Closed loop**: every connection keeps a fixed number of requests in flight; the server determines the rate.
-//! - **Open loop**: requests fall due at a fixed rate, independent of the server. Latency counts from the moment a request
-//!   was due, so the delays of a stalling server are measured in full (no coordinated omission).
+//! - **Open loop**: requests fall due at a fixed rate, independent of the server. Latency counts from the moment a
+//!   request was due, so the delays of a stalling server are measured in full (no coordinated omission).
 //!
 //! ```no_run
 //! use tollgate_load::{LoadPlan, LoadRequest, Target, run};

@@ -64,8 +64,8 @@ pub enum Popularity {
 pub enum WaitMode {
     /// Sleeps until an event arrives: suits a shared machine.
     Sleep,
-    /// Polls without sleeping: the server does not pay for waking the generator, which costs more than a check in a virtual
-    /// machine.
+    /// Polls without sleeping: the server does not pay for waking the generator, which costs more than a check in a
+    /// virtual machine.
     Spin,
 }
 

@@ -51,8 +51,9 @@ impl Replies {
         }
     }
 
-    /// Reads whole replies, and returns the number of bytes read. `on_reply` receives the start time of the request, the
-    /// verdict, and bytes to show in case of an error; control frames that answer the server are appended to `answer`.
+    /// Reads whole replies, and returns the number of bytes read. `on_reply` receives the start time of the request,
+    /// the verdict, and bytes to show in case of an error; control frames that answer the server are appended to
+    /// `answer`.
     #[inline]
     pub fn take(
         &mut self,

@@ -88,8 +88,8 @@ impl Template {
         Template { streams: streams.to_vec(), ..self }
     }
 
-    /// The next `requests` requests (at most the number of copies), with keys drawn. For protocols with streams, the first
-    /// request has the number `stream`, and the others the following odd numbers.
+    /// The next `requests` requests (at most the number of copies), with keys drawn. For protocols with streams, the
+    /// first request has the number `stream`, and the others the following odd numbers.
     #[inline]
     pub fn next(&mut self, requests: usize, keys: &mut KeySampler, stream: u32) -> &[u8] {
         for copy in 0..requests {

@@ -1,7 +1,7 @@
-//! Who decides: a rules file in this process, or a server that runs.
+//! What decides: a rules file in this process, or a running server.
 //!
-//! A flag beats the environment, also across the two: `--url` is meant although `TOLLGATE_RULES` is set. clap's own
-//! conflicts cannot tell, so the choice is made here, from where each value came.
+//! A flag wins over the environment, also across the two: `--url` counts although `TOLLGATE_RULES` is set. clap's
+//! conflicts do not distinguish flags from variables, so this module does.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use crate::admin::{DEFAULT_ADMIN_URL, first_token};
 use crate::client::{ApiClient, BearerToken, ServerUrl, TlsTrust};
 
-/// Whose decision is asked for.
+/// What decides.
 #[derive(Clone, Debug)]
 pub enum Decider {
-    /// That of this process, under the rules of this file.
+    /// This process, by the rules of this file.
     Rules(PathBuf),
-    /// That of a server.
+    /// A running server.
     Server(RemoteServer),
 }
 
-/// A server, and how it is spoken to.
+/// A running server, and how to connect to it.
 #[derive(Clone, Debug)]
 pub struct RemoteServer {
     target: ServerUrl,
@@ -34,7 +34,7 @@ impl RemoteServer {
     pub fn client(&self) -> Result<ApiClient> {
         let trust = TlsTrust { ca: self.ca.clone(), identity: None };
         let token = match BearerToken::find(self.token_file.as_deref())? {
-            // Where the server listens for callers without tokens, nothing becomes of it.
+            // A listener without authentication ignores the token.
             None if self.target.is_local() => first_token()?,
             token => token,
         };
@@ -42,11 +42,11 @@ impl RemoteServer {
     }
 }
 
-/// What the command line and the environment say about it.
+/// The flags and variables that select the decider.
 #[derive(Debug)]
 pub struct DeciderArgs {
     flags: Flags,
-    /// Which of the two were flags, not variables.
+    /// Which of the two were given as flags.
     by_flag: ByFlag,
 }
 
@@ -74,7 +74,7 @@ struct Flags {
 }
 
 impl DeciderArgs {
-    /// The one that was named; where none was, the admin listener on this machine.
+    /// The selected decider; by default, the admin listener on this machine.
     pub fn decider_or_admin(&self) -> Result<Decider> {
         let DeciderArgs { flags: Flags { rules, url, token_file, ca }, .. } = self;
         if rules.is_some() || url.as_ref().is_some_and(|url| !url.is_empty()) {
@@ -84,10 +84,10 @@ impl DeciderArgs {
         Ok(Decider::Server(RemoteServer { target, token_file: token_file.clone(), ca: ca.clone() }))
     }
 
-    /// The one that was named.
+    /// The selected decider.
     pub fn decider(&self) -> Result<Decider> {
         let DeciderArgs { flags: Flags { rules, url, token_file, ca }, by_flag } = self;
-        // A variable that is set to nothing counts as not set, as for every setting.
+        // An empty variable counts as unset, as for every setting.
         let url = url.as_ref().filter(|url| by_flag.url || !url.is_empty());
         match (rules, url) {
             (Some(_), Some(_)) if by_flag.rules == by_flag.url => {
@@ -98,7 +98,7 @@ impl DeciderArgs {
                 let target = url.parse().map_err(|fault| anyhow!("--url: {fault}"))?;
                 Ok(Decider::Server(RemoteServer { target, token_file: token_file.clone(), ca: ca.clone() }))
             }
-            _ => bail!("say who decides: --rules FILE in this process, or --url URL, a running server"),
+            _ => bail!("say what decides: --rules FILE in this process, or --url URL, a running server"),
         }
     }
 }

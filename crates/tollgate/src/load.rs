@@ -1,4 +1,4 @@
-//! From the name of a rules file to rules that can decide.
+//! Reads and compiles rules files.
 
 use std::path::Path;
 
@@ -8,28 +8,28 @@ use tollgate_rules::{Report, RuleFile};
 
 use crate::input::{self, SourceText};
 
-/// Rules that were read and compiled.
+/// A rules file that was read and compiled.
 #[derive(Debug)]
 pub struct LoadedRules {
-    /// What the file says.
+    /// The content of the file.
     pub file: RuleFile,
-    /// The same, ready to decide.
+    /// The compiled rules.
     pub set: RuleSet,
 }
 
-/// Reads and compiles a rules file. An error of type [`Report`] lists everything that is wrong with it.
+/// Reads and compiles a rules file. An error of type [`Report`] lists all its problems.
 pub fn rules(path: &Path) -> Result<LoadedRules> {
     Ok(from_source(&input::read(path)?)?)
 }
 
-/// The same with the secret of nodes, so that keys are theirs.
+/// The same with the secret of the nodes, which determines the keys of buckets.
 pub fn rules_with(path: &Path, options: &CompileOptions) -> Result<LoadedRules> {
     Ok(compiled(&input::read(path)?, options)?)
 }
 
-/// The same for a text at hand.
+/// The same for text that was read already.
 pub fn from_source(source: &SourceText) -> Result<LoadedRules, Report> {
-    // Nothing is kept and nobody is served, so the digests need no secret, and print the same in every run.
+    // Nothing is stored or served, so the digests need no secret, and are the same in every run.
     compiled(source, &CompileOptions::for_test())
 }
 

@@ -1,6 +1,6 @@
-//! `tollgate`, the one binary: the server, those who ask it, and what works on rules without one.
+//! `tollgate`, the one binary: the server, the clients of a server, and the tools for rules files.
 //!
-//! This file only wires: arguments to a command, its answer to an exit code. See [`cli`] for what can be asked.
+//! This file only wires: arguments to a command, its result to an exit code. [`cli`] lists the commands.
 
 mod admin;
 mod cli;
@@ -30,7 +30,7 @@ use crate::client::ApiProblem;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Small allocations from many threads, some freed by others: what a server does all day.
+/// A server makes many small allocations on several threads, and frees some of them on other threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             error.downcast_ref::<ApiProblem>().map_or(Exit::Unusable, ApiProblem::exit)
         }),
         Err(error) => {
-            // To a closed pipe there is nothing to say, and nobody to say it to.
+            // A closed pipe: there is no reader left to report the error to.
             let _ = error.print();
             match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,

@@ -1,7 +1,7 @@
-//! The settings of the server as flags, made from the same table as everything else that knows them.
+//! The settings of the server as flags, generated from the settings table.
 //!
-//! clap's derive wants a field per flag, which would be a second list of settings; so the two traits it derives are
-//! written by hand, once, over the table.
+//! clap's derive needs a field per flag, which would be a second list of settings; so its two traits are implemented by
+//! hand over the table.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use tollgate_server::config::{ConfigError, Resolved, SETTINGS, Setting, Sources}
 
 use crate::output::Output;
 
-/// What the command line says about settings.
+/// Settings given on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsArgs {
     file: Option<PathBuf>,
@@ -21,12 +21,12 @@ pub struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// The configuration in effect. Mistakes and warnings are told on the way; the last mistake is the error.
+    /// The effective configuration. Prints warnings, and all mistakes but the last, which is the error.
     pub fn resolve(&self, out: &mut Output) -> Result<Resolved> {
         self.resolve_over(BTreeMap::new(), out)
     }
 
-    /// The same, over values that somebody else's variables say: those of our own beat them.
+    /// The same, on top of values from other variables: Tollgate's own settings win.
     pub fn resolve_over(&self, weaker: BTreeMap<&'static str, String>, out: &mut Output) -> Result<Resolved> {
         let variable = |name: &str| Setting::named(name).map(Setting::variable);
         let mut environment: BTreeMap<String, String> =
@@ -88,7 +88,7 @@ fn argument(setting: &'static Setting) -> Arg {
         .value_parser(check)
         .action(if setting.is_list() { ArgAction::Append } else { ArgAction::Set });
     match setting {
-        // Refused later, where the message does not repeat it.
+        // Checked later, by code whose message does not repeat the value.
         _ if setting.is_secret() => argument.value_parser(clap::value_parser!(String)),
         _ if setting.is_switch() => argument.num_args(0..=1).default_missing_value("true"),
         _ if setting.is_path() => argument.value_hint(ValueHint::FilePath),

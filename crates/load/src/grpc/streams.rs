@@ -290,8 +290,9 @@ impl Streams {
 
 /// The decision at the beginning of a message; `None` if there is no message, or if it is compressed.
 ///
-/// The first field is 1 if the request is allowed: `allowed`, or Envoy's code; a boolean that is false is omitted. If the
-/// first field is a message, it is one of gubernator's list of statuses: there 1 means over the limit, and 0 is omitted.
+/// The first field is 1 if the request is allowed: `allowed`, or Envoy's code; a boolean that is false is omitted. If
+/// the first field is a message, it is one of gubernator's list of statuses: there 1 means over the limit, and 0 is
+/// omitted.
 fn verdict(kept: &[u8]) -> Option<ReplyVerdict> {
     const NUMBER: u8 = 1 << 3;
     const MESSAGE: u8 = 1 << 3 | 2;

@@ -1,4 +1,4 @@
-//! The admin API of one server, as one of its users.
+//! A client of a server's admin API.
 
 use std::time::Duration;
 
@@ -10,44 +10,43 @@ use crate::client::{ApiCall, ApiClient, ApiProblem, ApiResponse, BrokenConnectio
 use crate::output::Output;
 use crate::render::human_duration;
 
-/// Longer than the server waits for its database.
+/// Timeout of a call: longer than the server waits for its database.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// For what reads or writes everything.
+/// Timeout of calls that read or write everything.
 const LONG_TIMEOUT: Duration = Duration::from_secs(600);
-/// An export may be as long as what can be imported, and a page of rules long.
+/// Longest response: an export, or a page of rules.
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
-/// Before that, nobody wonders whether something is still going on.
+/// Time after which progress is shown.
 const PROGRESS_AFTER: Duration = Duration::from_millis(600);
 
-/// A server's admin API, as one of its users.
+/// A client of a server's admin API.
 pub struct AdminClient {
     pub(super) client: ApiClient,
-    /// Sent along with every call.
+    /// Sent with every call.
     pub(super) namespace: Option<String>,
-    /// Whether any token is presented.
+    /// True if a token is sent.
     pub(super) has_token: bool,
 }
 
 impl AdminClient {
-    /// A call, not sent yet.
+    /// A call that is not sent yet.
     pub fn call(&self, method: Method, segments: &[&str]) -> ApiCall {
         let call = ApiCall::new(method, segments).timeout(TIMEOUT).response_bytes_max(RESPONSE_BYTES_MAX);
         call.query_some("namespace", self.namespace.as_deref())
     }
 
-    /// A call that reads.
+    /// A GET call that is not sent yet.
     pub fn get(&self, segments: &[&str]) -> ApiCall {
         self.call(Method::GET, segments)
     }
 
-    /// Sends a call; a refusal is an error.
+    /// Sends a call; a problem document is an error.
     pub fn send(&mut self, call: &ApiCall) -> Result<ApiResponse> {
         let response = self.client.send(call)?;
         self.check_status(response)
     }
 
-    /// Sends a call that carries an idempotency key. One whose connection broke is sent once more: whether or not the
-    /// first arrived, it is done once.
+    /// Sends a call with an idempotency key, and retries once if the connection breaks: the server executes it once.
     pub fn send_once(&mut self, call: &ApiCall) -> Result<ApiResponse> {
         match self.client.send(call) {
             Err(error) if error.is::<BrokenConnection>() => self.send(call),
@@ -55,7 +54,7 @@ impl AdminClient {
         }
     }
 
-    /// Sends a call that may take long, and tells a person who waits that it goes on.
+    /// Sends a call that may take long, and shows progress on a terminal.
     pub fn send_long(&mut self, call: &ApiCall, what: &str, out: &mut Output) -> Result<ApiResponse> {
         let call = call.clone().timeout(LONG_TIMEOUT);
         let response = self.client.send_watched(&call, |waited| {
@@ -68,11 +67,11 @@ impl AdminClient {
         self.check_status(response?)
     }
 
-    /// Reads one thing, and its version.
+    /// Fetches one resource and its ETag.
     pub fn fetch(&mut self, segments: &[&str]) -> Result<(Value, String)> {
         let call = self.get(segments);
         let response = self.send(&call)?;
-        // What has no version cannot be changed here; the server says why, if somebody tries.
+        // A resource without a version cannot be changed; the server explains why.
         let etag = response.etag.clone().unwrap_or_else(|| "*".to_owned());
         Ok((response.json()?, etag))
     }
@@ -87,18 +86,18 @@ impl AdminClient {
     fn with_advice(&self, problem: ApiProblem) -> ApiProblem {
         match (problem.status, problem.code.as_str()) {
             (StatusCode::UNAUTHORIZED, _) if !self.has_token => problem.with_advice(
-                "no token was presented: set TOLLGATE_TOKEN, or name a file with --token-file; the first start of a \
-                 server showed one, or wrote it to the file admin-token beside its database; `tollgate db token` \
-                 makes another where the database is",
+                "no token was sent: set TOLLGATE_TOKEN, or name a file with --token-file; the first start of a \
+                server printed one, or wrote it to the file admin-token beside its database; `tollgate db token` \
+                creates another, on a machine that can reach the database",
             ),
             (StatusCode::UNAUTHORIZED, _) => {
-                problem.with_advice("the token is unknown here, revoked or expired; is this the server that it is for?")
+                problem.with_advice("the token is unknown, revoked or expired; was it issued by this server?")
             }
             (StatusCode::NOT_FOUND, "no_such_path") => problem
                 .with_advice("is this the admin listener? it is http://127.0.0.1:8090 unless `admin` says otherwise"),
             (StatusCode::PRECONDITION_FAILED, _) => problem
-                .with_detail("somebody changed it in the meantime; nothing was written")
-                .with_advice("look at what it is now, then try again"),
+                .with_detail("it was changed in the meantime; nothing was written")
+                .with_advice("check its current state, then try again"),
             _ => problem,
         }
     }

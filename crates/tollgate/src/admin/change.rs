@@ -1,4 +1,4 @@
-//! What commands that change something have in common: trying first, doing it once, saying what came of it.
+//! Commands that change something: dry runs, idempotency keys, and printing the changes.
 
 use anyhow::{Context, Result};
 use rustls::crypto::aws_lc_rs;
@@ -8,10 +8,10 @@ use crate::client::{ApiCall, ApiResponse};
 use crate::output::Output;
 use crate::render::{ChangeCounts, Palette, changes_text, member};
 
-/// Whether to change anything, and for whom to say it.
+/// Flags of commands that change something.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChangeArgs {
-    /// Check it and show what would change; change nothing
+    /// Validate and show what would change; change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print the API's JSON
@@ -20,7 +20,7 @@ pub struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// The call, as a dry run if that is wanted.
+    /// The call, as a dry run if the flag is set.
     pub fn call(&self, call: ApiCall) -> ApiCall {
         if self.dry_run { call.query("dry_run", "true") } else { call }
     }
@@ -61,12 +61,12 @@ impl ChangeArgs {
     }
 }
 
-/// The changes that an answer lists.
+/// The changes in a response.
 pub fn changes(response: &Value) -> &[Value] {
     response.get("changes").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Prints the changes of an answer, then how many, then `last`.
+/// Prints the changes of a response, their numbers, and `last`.
 pub fn show(response: &ApiResponse, json: bool, last: &str, out: &mut Output) -> Result<ChangeCounts> {
     let body = response.json()?;
     let changes = changes(&body);
@@ -81,18 +81,18 @@ pub fn show(response: &ApiResponse, json: bool, last: &str, out: &mut Output) ->
     Ok(counts)
 }
 
-/// What follows the number of changes of a dry run.
+/// Appended to the numbers of a dry run.
 pub const DRY_RUN: &str = " (dry run: nothing was written)";
 
-/// A change as answers list them, made from a thing before and after.
+/// A change in the format of responses, from a resource before and after.
 fn change(kind: &str, id: &str, before: &Value, after: &Value) -> Value {
     json!({ "kind": kind, "namespace": after.get("namespace"), "id": id, "before": before, "after": after })
 }
 
-/// A key that no other call has.
+/// A random idempotency key.
 pub fn idempotency_key() -> Result<String> {
     let mut bytes = [0; 16];
     let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
-    filled.ok().context("this machine gives no random numbers")?;
+    filled.ok().context("the system has no random numbers")?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -1,4 +1,4 @@
-//! Calls that undo the work of others: shown and asked about on a terminal, and meant by `--yes` elsewhere.
+//! Confirmation of calls that undo changes: a prompt on a terminal, `--yes` elsewhere.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -10,32 +10,32 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{ChangeCounts, changes_text};
 
-/// Whether it is meant, and how it is told.
+/// Flags of commands that need a confirmation.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConsentArgs {
     /// Show what would change; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask; scripts have to say so
+    /// Do not ask for confirmation; required in scripts
     #[arg(long)]
     yes: bool,
-    /// Print the API's JSON; asks nothing, so it needs --yes or --dry-run
+    /// Print the API's JSON; does not ask, so it needs --yes or --dry-run
     #[arg(long)]
     json: bool,
 }
 
-/// What came of it.
+/// The result of a call that needed a confirmation.
 pub enum ConsentOutcome {
-    /// It was done; the answer is still to be told.
+    /// The call succeeded; this is the body, which is not printed yet.
     Done(Value),
-    /// All is said.
+    /// The output is printed.
     Printed,
-    /// A person said no.
+    /// The prompt was declined.
     Declined,
 }
 
 impl ConsentOutcome {
-    /// How the command ends.
+    /// The exit code of the command.
     pub fn exit(&self) -> Exit {
         match self {
             ConsentOutcome::Done(_) | ConsentOutcome::Printed => Exit::Ok,
@@ -45,7 +45,7 @@ impl ConsentOutcome {
 }
 
 impl ConsentArgs {
-    /// Sends a call, if it is meant.
+    /// Sends a call, after the confirmation.
     pub fn send(
         &self,
         admin: &mut AdminClient,
@@ -69,7 +69,7 @@ impl ConsentArgs {
             match asks.then(|| out.confirm(&format!("{question} ({counts})?"))).flatten() {
                 Some(true) => {}
                 Some(false) => return Ok(ConsentOutcome::Declined),
-                None => bail!("nothing was changed: say --yes to mean it, or --dry-run to look"),
+                None => bail!("nothing was changed: confirm with --yes, or preview with --dry-run"),
             }
         }
         let response = admin.send_long(call, "working", out)?;

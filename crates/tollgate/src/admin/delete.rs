@@ -1,4 +1,4 @@
-//! Deleting, which is alike for everything that has an id.
+//! Deletion of a resource by its id.
 
 use anyhow::Result;
 use hyper::Method;
@@ -8,21 +8,21 @@ use super::change::{DRY_RUN, show};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Whether to delete, and only what.
+/// Flags of the delete commands.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DeleteArgs {
-    /// Only if it is still this version
+    /// Only if it still has this version
     #[arg(long, value_name = "N")]
     version: Option<u64>,
-    /// Show what would be deleted, with everything that goes along; delete nothing
+    /// Show what would be deleted, including dependent resources; delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print JSON: what would be deleted, or nothing
+    /// Print JSON: the changes of a dry run, otherwise nothing
     #[arg(long)]
     json: bool,
 }
 
-/// Deletes the thing at a path, of which the last segment is the id.
+/// Deletes the resource at a path whose last segment is the id.
 pub fn delete(
     admin: &mut AdminClient,
     (kind, segments): (&str, &[&str]),

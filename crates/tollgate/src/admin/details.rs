@@ -1,4 +1,4 @@
-//! One thing for people: a field per line, times with their distance.
+//! One resource as text: a field per line.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub fn print_record(
     Ok(Exit::Ok)
 }
 
-/// Prints the members of an object: first those of `order`, then the others by name; without those that say nothing.
+/// Prints the members of an object: first those of `order`, then the others by name; without empty ones.
 pub fn details(thing: &Value, order: &[&str], out: &mut Output) -> Result<()> {
     let (palette, now) = (out.palette(), when::now());
     let fields = thing.as_object().into_iter().flatten().map(|(name, _)| name.as_str());

@@ -1,4 +1,4 @@
-//! The admin API of a server: where it is, who we are there, and what its calls have in common.
+//! Client side of the admin API: connection flags, calls, and what commands print.
 
 mod admin_client;
 mod args;

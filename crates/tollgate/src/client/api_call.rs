@@ -1,4 +1,4 @@
-//! One call of an API, put together before it is sent.
+//! A call of an API, built before it is sent.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use hyper::header::{HeaderName, IF_MATCH};
 
 use crate::url_encoding::url_component;
 
-/// How long a call may take, unless it says otherwise: from looking up the name to the last byte of the answer.
+/// Default timeout of a call, from the name lookup to the last byte of the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest answer that is read, unless a call says otherwise. The largest to callers, a batch of a thousand, is far shorter.
+/// Default maximum length of a response. The longest of the data API, a batch of a thousand, is far shorter.
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
-/// What to send, and how long to wait for what comes back. Cheap to clone: one that broke is sent again as it was.
+/// A call: method, path, headers, body, and limits for its response. Cheap to clone, for retries.
 #[derive(Clone, Debug)]
 pub struct ApiCall {
     pub(super) method: Method,
-    /// Path and query, escaped.
+    /// Path and query, percent-encoded.
     pub(super) path: String,
     pub(super) headers: Vec<(HeaderName, String)>,
     pub(super) body: Option<CallBody>,
@@ -25,7 +25,7 @@ pub struct ApiCall {
     pub(super) response_bytes_max: usize,
 }
 
-/// What is sent along.
+/// The body of a call.
 #[derive(Clone, Debug)]
 pub(super) struct CallBody {
     pub(super) media: &'static str,
@@ -33,7 +33,7 @@ pub(super) struct CallBody {
 }
 
 impl ApiCall {
-    /// A call of a path, given by its segments: `["v1", "rules", "a/b"]` is `/v1/rules/a%2Fb`.
+    /// A call of a path, given as segments: `["v1", "rules", "a/b"]` is `/v1/rules/a%2Fb`.
     pub fn new(method: Method, segments: &[&str]) -> ApiCall {
         let path = segments.iter().map(|segment| format!("/{}", url_component(segment))).collect();
         ApiCall {
@@ -53,7 +53,7 @@ impl ApiCall {
         self
     }
 
-    /// The same, if there is a value.
+    /// Adds a parameter, if it has a value.
     pub fn query_some(self, name: &str, value: Option<&str>) -> ApiCall {
         match value {
             Some(value) => self.query(name, value),
@@ -66,40 +66,40 @@ impl ApiCall {
         pairs.into_iter().fold(self, |call, (name, value)| call.query_some(name, value))
     }
 
-    /// Only if the thing is still what it was.
+    /// Executes the call only if the resource still has this ETag.
     pub fn if_match(mut self, etag: &str) -> ApiCall {
         self.headers.push((IF_MATCH, etag.to_owned()));
         self
     }
 
-    /// However often it arrives, it is done once.
+    /// The server executes calls with the same key once.
     pub fn idempotency_key(mut self, key: &str) -> ApiCall {
         self.headers.push((HeaderName::from_static("idempotency-key"), key.to_owned()));
         self
     }
 
-    /// With JSON.
+    /// Sets a JSON body.
     pub fn json(self, text: String) -> ApiCall {
         self.body("application/json", text)
     }
 
-    /// With a JSON merge patch.
+    /// Sets a JSON merge patch as the body.
     pub fn merge_patch(self, text: String) -> ApiCall {
         self.body("application/merge-patch+json", text)
     }
 
-    /// With YAML.
+    /// Sets a YAML body.
     pub fn yaml(self, text: String) -> ApiCall {
         self.body("application/yaml", text)
     }
 
-    /// Waits so long for all of the answer.
+    /// Sets the timeout for the whole response.
     pub fn timeout(mut self, timeout: Duration) -> ApiCall {
         self.timeout = timeout;
         self
     }
 
-    /// Reads answers of up to so many bytes.
+    /// Sets the maximum length of the response.
     pub fn response_bytes_max(mut self, most: usize) -> ApiCall {
         self.response_bytes_max = most;
         self
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_value_becomes_a_part_of_the_address() {
+    fn no_value_changes_the_structure_of_the_url() {
         let call = ApiCall::new(Method::GET, &["v1", "clients", "key:a/../b?c#d%é"]);
         let call = call.query("tier", "free&limit=1").query_some("prefix", Some("a b")).query_some("org", None);
         assert_eq!(call.path, "/v1/clients/key%3Aa%2F..%2Fb%3Fc%23d%25%C3%A9?tier=free%26limit%3D1&prefix=a%20b");

@@ -1,7 +1,7 @@
-//! Asking a server that runs elsewhere: one connection, one call at a time, a deadline on each.
+//! HTTP client of a server: one connection, one call at a time, a timeout for each.
 //!
-//! HTTP/1.1 is all a command line needs, so this is hyper's connection without a pool. Redirects are not followed: they
-//! would carry the token to somebody who was never named.
+//! A command line needs only HTTP/1.1, so this is hyper's connection without a pool. Redirects are not followed: they
+//! would send the token to a host that was not named.
 
 use std::error::Error;
 use std::fmt;
@@ -21,12 +21,12 @@ use super::bearer_token::BearerToken;
 use super::connector::{Connector, Sender, TlsTrust};
 use super::server_url::ServerUrl;
 
-/// How often somebody who watches is told that a call still goes on.
+/// Interval of progress reports.
 const TICK: Duration = Duration::from_millis(200);
 
-/// A connection to a server, made when it is first needed and again when it was closed.
+/// A connection to a server, opened on demand and reopened after it was closed.
 pub struct ApiClient {
-    /// `None` only while it is dropped.
+    /// `None` only during `drop`.
     runtime: Option<Runtime>,
     connector: Connector,
     token: Option<BearerToken>,
@@ -40,18 +40,18 @@ impl ApiClient {
         Ok(ApiClient { runtime: Some(runtime), connector: Connector::new(target, trust)?, token, open: None })
     }
 
-    /// Sends JSON to a path of the API. An error says that there was no answer; any status is one.
+    /// Posts JSON to a path of the API. An error means that there was no response; any status is a response.
     pub fn post(&mut self, segments: &[&str], json: String) -> Result<ApiResponse> {
         self.send(&ApiCall::new(Method::POST, segments).json(json))
     }
 
-    /// Sends a call. An error says that there was no answer, a [`BrokenConnection`] one that nobody knows what became of it; any
-    /// status is an answer.
+    /// Sends a call. An error means that there was no response; any status is a response. After a [`BrokenConnection`]
+    /// it is unknown whether the server executed the call.
     pub fn send(&mut self, call: &ApiCall) -> Result<ApiResponse> {
         self.send_watched(call, |_| ())
     }
 
-    /// The same, and tells how long it has been waited, several times a second.
+    /// The same, and calls `watch` with the elapsed time at every interval.
     pub fn send_watched(&mut self, call: &ApiCall, mut watch: impl FnMut(Duration)) -> Result<ApiResponse> {
         let ApiClient { runtime, connector, token, open } = self;
         let runtime = runtime.as_ref().context("the client has ended")?;
@@ -60,7 +60,7 @@ impl ApiClient {
             let watched = async {
                 tokio::pin!(exchange);
                 let (mut ticks, mut waited) = (interval(TICK), Duration::ZERO);
-                ticks.tick().await; // the first one comes at once
+                ticks.tick().await; // the first tick is immediate
                 loop {
                     tokio::select! {
                         response = &mut exchange => return response,
@@ -74,15 +74,15 @@ impl ApiClient {
             timeout(call.timeout, watched).await
         });
         let response = response.unwrap_or_else(|_| {
-            Err(anyhow!("{} did not answer within {} s", connector.target(), call.timeout.as_secs()))
+            Err(anyhow!("{} did not respond within {} s", connector.target(), call.timeout.as_secs()))
         });
         if response.is_err() {
-            *open = None; // half an exchange is left on it
+            *open = None; // the connection may hold half a response
         }
         response
     }
 
-    /// Lets time pass.
+    /// Sleeps.
     pub fn wait(&self, time: Duration) {
         if let Some(runtime) = &self.runtime {
             runtime.block_on(async { sleep(time).await });
@@ -91,7 +91,7 @@ impl ApiClient {
 }
 
 impl Drop for ApiClient {
-    /// A name that is still being looked up holds a thread; nobody waits for that any more.
+    /// Does not wait for threads that still resolve a host name.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -99,7 +99,7 @@ impl Drop for ApiClient {
     }
 }
 
-/// The connection ended before the answer: the call may have been carried out or not.
+/// The connection broke before the response arrived: the server may have executed the call or not.
 #[derive(Debug)]
 pub struct BrokenConnection(String);
 
@@ -145,14 +145,14 @@ async fn send_call(
             Ok(ApiResponse { from: target.to_string(), status: head.status, media, etag, body: body.to_bytes() })
         }
         Err(error) => match error.is::<hyper::Error>() {
-            true => Err(BrokenConnection(format!("the answer of {target} cannot be read: {error}")).into()),
-            false => bail!("the answer of {target} cannot be read: {error}"),
+            true => Err(BrokenConnection(format!("cannot read the response of {target}: {error}")).into()),
+            false => bail!("cannot read the response of {target}: {error}"),
         },
     }
 }
 
-/// Sends on the open connection, or on a new one. A server may close an idle connection at any time, so what never left
-/// is sent again; a check that may have arrived is not, because it would be charged twice.
+/// Sends on the open connection, or on a new one. A server may close an idle connection at any time, so a request that
+/// was not sent is retried; one that may have arrived is not, because a check would be charged twice.
 async fn exchange(
     connector: &Connector,
     open: &mut Option<Sender>,
@@ -173,15 +173,17 @@ async fn exchange(
 
 fn broken(target: &ServerUrl, error: &hyper::Error) -> anyhow::Error {
     match error.is_parse() && !target.is_tls() {
-        true => anyhow!("{target} does not answer in HTTP; does it speak TLS? then write https://"),
+        true => anyhow!("{target} does not speak HTTP; if it speaks TLS, write https://"),
         false => match tls_alert(error) {
-            Some(why) => anyhow!("{target} does not take our certificate, or wants one: see --cert and --key ({why})"),
-            None => BrokenConnection(format!("{target} closed the connection without an answer: {error}")).into(),
+            Some(why) => {
+                anyhow!("{target} rejected the client certificate, or requires one: see --cert and --key ({why})")
+            }
+            None => BrokenConnection(format!("{target} closed the connection without a response: {error}")).into(),
         },
     }
 }
 
-/// What a server says of our certificate. It says so after the handshake, to whoever reads first.
+/// The TLS alert about the client certificate. In TLS 1.3 it arrives after the handshake, with the first read.
 fn tls_alert(error: &hyper::Error) -> Option<&rustls::Error> {
     let mut inner = error.source();
     while let Some(error) = inner {

@@ -1,4 +1,4 @@
-//! What a server says instead of doing something, field by field.
+//! Problem documents of a server.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 use crate::exit::Exit;
 use crate::render::{Palette, visible};
 
-/// A problem document (RFC 9457) as it is told at a terminal.
+/// A problem document (RFC 9457).
 #[derive(Debug)]
 pub struct ApiProblem {
-    /// Who refused.
+    /// The server.
     pub from: String,
-    /// With which status.
+    /// The status.
     pub status: StatusCode,
-    /// Stable name of the reason.
+    /// The stable code of the problem.
     pub code: String,
     detail: String,
     wrong: Vec<FieldProblem>,
-    /// What to do about it, if the server did not say.
+    /// Advice of the command line.
     advice: Option<String>,
 }
 
-/// One field that is not as it should be.
+/// An invalid field.
 #[derive(Debug)]
 struct FieldProblem {
     field: String,
@@ -32,10 +32,10 @@ struct FieldProblem {
 }
 
 impl ApiProblem {
-    /// Reads a problem document.
+    /// Parses a problem document.
     pub fn read(from: &str, status: StatusCode, problem: &Value) -> ApiProblem {
         let member = |name: &str| text(problem, name);
-        let detail = member("detail").or_else(|| member("title")).unwrap_or_else(|| "it did not say why".to_owned());
+        let detail = member("detail").or_else(|| member("title")).unwrap_or_else(|| "no reason given".to_owned());
         let list = problem.get("errors").and_then(Value::as_array).into_iter().flatten();
         let mut wrong: Vec<FieldProblem> = list.filter_map(FieldProblem::read).collect();
         if let (Some(field), true) = (member("field"), wrong.is_empty()) {
@@ -45,21 +45,21 @@ impl ApiProblem {
         ApiProblem { from: from.to_owned(), status, code, detail, wrong, advice: None }
     }
 
-    /// The same with a word about what to do next, for where the server cannot know.
+    /// Adds advice that the server cannot give.
     pub fn with_advice(mut self, advice: impl Into<String>) -> ApiProblem {
         self.advice = Some(advice.into());
         self
     }
 
-    /// The same, told in other words.
+    /// Replaces the detail and the fields.
     pub fn with_detail(mut self, detail: impl Into<String>) -> ApiProblem {
         self.detail = detail.into();
         self.wrong.clear();
         self
     }
 
-    /// No, or nobody knows: whoever lacks a token, comes too often, asks at the wrong door or meets a server in trouble has
-    /// not been answered.
+    /// The exit code: a negative result, or a failure if the server did not evaluate the call, because of a missing
+    /// token, too many requests, a wrong path or an error of the server.
     pub fn exit(&self) -> Exit {
         let unanswered = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
         let heard = self.code != "no_such_path" && !unanswered.contains(&self.status);
@@ -69,7 +69,7 @@ impl ApiProblem {
         }
     }
 
-    /// What it says, line by line: every field with what would be right, or the reason as a whole.
+    /// The problem as text: every invalid field with its help, or the detail.
     pub fn lines(&self, palette: Palette) -> String {
         let reason = match self.wrong.as_slice() {
             [] => visible(&self.detail),
@@ -100,7 +100,7 @@ impl FieldProblem {
     }
 
     fn line(&self, palette: Palette) -> String {
-        // Some messages begin with the field themselves.
+        // Some messages begin with the name of the field.
         let message =
             self.message.strip_prefix(&self.field).map_or(self.message.as_str(), |rest| rest.trim_start_matches(": "));
         match self.field.as_str() {
@@ -113,7 +113,7 @@ impl FieldProblem {
 
 impl fmt::Display for ApiProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} refused it: {} ({}, status {})", self.from, self.detail, self.code, self.status.as_u16())
+        write!(f, "{} rejected the call: {} ({}, status {})", self.from, self.detail, self.code, self.status.as_u16())
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_a_line_and_nothing_speaks_to_the_terminal() {
+    fn every_field_has_a_line_without_control_characters() {
         let problem = json!({
             "title": "Not valid", "status": 422, "detail": "the rule is not valid", "code": "invalid",
             "errors": [
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_field_is_told_once() {
+    fn a_single_field_is_printed_once() {
         let problem = json!({ "detail": "there is no such field", "code": "unknown_field", "field": "limt", "help": "did you mean `limit`?" });
         let expected =
             "error: limt: there is no such field (unknown_field, status 400)\n    help: did you mean `limit`?\n";
@@ -159,11 +159,11 @@ mod tests {
         assert_eq!(shown(422, &problem), "error: a.b should be 1 (c, status 422)\n");
         let problem = json!({ "detail": "x", "code": "c", "errors": [{ "field": "a.b", "message": "a.b: no" }] });
         assert_eq!(shown(422, &problem), "error: a.b: no (c, status 422)\n");
-        assert_eq!(shown(500, &json!({})), "error: it did not say why (?, status 500)\n");
+        assert_eq!(shown(500, &json!({})), "error: no reason given (?, status 500)\n");
     }
 
     #[test]
-    fn who_was_not_heard_has_no_answer() {
+    fn a_call_that_was_not_evaluated_is_a_failure() {
         for (status, exit) in [(404, Exit::No), (412, Exit::No), (422, Exit::No), (401, Exit::Unusable)] {
             assert_eq!(ApiProblem::read("", StatusCode::from_u16(status).unwrap(), &json!({})).exit(), exit);
         }

@@ -1,4 +1,4 @@
-//! What a server answered, and what that means for somebody at a terminal.
+//! A response of a server, and the errors in it.
 
 use anyhow::{Result, anyhow};
 use hyper::StatusCode;
@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use super::api_problem::ApiProblem;
 
-/// An answer as it arrived.
+/// A response.
 #[derive(Debug)]
 pub struct ApiResponse {
-    /// Who gave it.
+    /// The server.
     pub from: String,
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its media type.
+    /// The media type.
     pub media: String,
-    /// The version of what it shows.
+    /// The ETag of the resource.
     pub etag: Option<String>,
-    /// Its body.
+    /// The body.
     pub body: Bytes,
 }
 
 impl ApiResponse {
-    /// The JSON object it holds, which has the member `wanted`; an error for problems, and for what is not ours. The
-    /// member decides, not the status: a server may be set to answer refusals by 429.
+    /// The JSON object in the body, if it has the member `wanted`; otherwise an error. The member decides, not the
+    /// status: a server may be configured to answer denied checks with 429.
     pub fn object(&self, wanted: &str) -> Result<Value> {
         match serde_json::from_slice::<Value>(&self.body) {
             Ok(value) if value.get(wanted).is_some() => Ok(value),
@@ -33,7 +33,7 @@ impl ApiResponse {
         }
     }
 
-    /// Itself if all went well; a [`ApiProblem`] if the server says why it did not, and an error for strangers.
+    /// The response if it is a success; an [`ApiProblem`] for a problem document, and another error for anything else.
     pub fn ok(self) -> Result<ApiResponse> {
         if self.status.is_success() {
             return Ok(self);
@@ -44,12 +44,12 @@ impl ApiResponse {
         }
     }
 
-    /// The JSON it holds.
+    /// The body as JSON.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_slice(&self.body).map_err(|_| self.not_tollgate())
     }
 
-    /// The body as it came. Call it for what [`ApiResponse::object`] found to be JSON.
+    /// The body as text, for a response that is known to be JSON.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).trim_end().to_owned()
     }
@@ -58,16 +58,16 @@ impl ApiResponse {
         let member = |name: &str| problem.get(name).and_then(Value::as_str);
         let (from, code) = (&self.from, member("code").unwrap_or("?"));
         if self.status == StatusCode::UNAUTHORIZED {
-            return anyhow!("{from} wants a token that it knows: use --token-file FILE or TOLLGATE_TOKEN ({code})");
+            return anyhow!("{from} requires a valid token: use --token-file FILE or TOLLGATE_TOKEN ({code})");
         }
         let field = member("field").map_or_else(String::new, |field| format!("{field}: "));
-        let detail = member("detail").unwrap_or("it did not say why");
-        anyhow!("{from} refused the request: {field}{detail} ({code}, status {})", self.status.as_u16())
+        let detail = member("detail").unwrap_or("no reason given");
+        anyhow!("{from} rejected the request: {field}{detail} ({code}, status {})", self.status.as_u16())
     }
 
     fn not_tollgate(&self) -> anyhow::Error {
         let media = if self.media.is_empty() { "no media type" } else { &self.media };
-        anyhow!("{} is no Tollgate server: it answered status {} with {media}", self.from, self.status.as_u16())
+        anyhow!("{} is not a Tollgate server: it responded with status {} and {media}", self.from, self.status.as_u16())
     }
 }
 
@@ -91,20 +91,20 @@ mod tests {
     }
 
     #[test]
-    fn tells_answers_from_problems_and_strangers() {
+    fn distinguishes_decisions_problems_and_other_servers() {
         assert_eq!(shown(200, r#"{"allowed":true}"#), r#"{"allowed":true}"#);
         assert_eq!(shown(429, r#"{"allowed":false,"code":"x"}"#), r#"{"allowed":false,"code":"x"}"#);
         let problem = r#"{"code":"bad_cost","field":"cost","detail":"should be a number"}"#;
         assert_eq!(
             shown(400, problem),
-            "http://a refused the request: cost: should be a number (bad_cost, status 400)"
+            "http://a rejected the request: cost: should be a number (bad_cost, status 400)"
         );
-        let token = "http://a wants a token that it knows: use --token-file FILE or TOLLGATE_TOKEN (no_token)";
+        let token = "http://a requires a valid token: use --token-file FILE or TOLLGATE_TOKEN (no_token)";
         assert_eq!(shown(401, r#"{"code":"no_token"}"#), token);
         for not_tollgate in ["<html>", "", "[]", "{}", "{\"error\":1}"] {
             assert_eq!(
                 shown(301, not_tollgate),
-                "http://a is no Tollgate server: it answered status 301 with text/html"
+                "http://a is not a Tollgate server: it responded with status 301 and text/html"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! A client of a running server: addresses, tokens, calls and what comes back.
+//! HTTP client of a running server: URL, token, calls and responses.
 
 mod api_call;
 mod api_client;

@@ -1,4 +1,4 @@
-//! Where a server is: `http://HOST:PORT`, `https://HOST:PORT`, `unix:/path`.
+//! The URL of a server: `http://HOST:PORT`, `https://HOST:PORT`, `unix:/path`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,25 +7,25 @@ use std::str::FromStr;
 
 use hyper::Uri;
 
-/// A server's address, read and checked.
+/// The URL of a server, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerUrl {
     address: ServerAddress,
-    /// What stands before every path; empty, or begins with `/` and does not end with it.
+    /// Path prefix of the API; empty, or with a leading and without a trailing `/`.
     prefix: String,
     text: String,
 }
 
-/// How to get there.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAddress {
-    /// Over TCP.
+    /// A TCP address.
     Tcp {
-        /// The name or address, without brackets.
+        /// Host name or IP address, without brackets.
         host: String,
         /// The port.
         port: u16,
-        /// Whether TLS is spoken there.
+        /// True for https.
         tls: bool,
     },
     /// A Unix domain socket.
@@ -33,22 +33,22 @@ pub enum ServerAddress {
 }
 
 impl ServerUrl {
-    /// How to get there.
+    /// The address of a server.
     pub fn address(&self) -> &ServerAddress {
         &self.address
     }
 
-    /// What stands before every path of the API.
+    /// Path prefix of the API.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether TLS is spoken there.
+    /// True for https.
     pub fn is_tls(&self) -> bool {
         matches!(self.address, ServerAddress::Tcp { tls: true, .. })
     }
 
-    /// Whether it is on this machine, and no name could lead elsewhere.
+    /// True if the server is on this machine.
     pub fn is_local(&self) -> bool {
         match &self.address {
             ServerAddress::Unix(_) => true,
@@ -58,7 +58,7 @@ impl ServerUrl {
         }
     }
 
-    /// What the `Host` field says.
+    /// The value of the `Host` header.
     pub fn authority(&self) -> String {
         match &self.address {
             ServerAddress::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_addresses() {
+    fn parses_urls() {
         let cases = [
             ("http://127.0.0.1:8080", "127.0.0.1:8080", "", false),
             ("http://localhost:8080/", "localhost:8080", "", false),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_this_machine() {
+    fn recognises_this_machine() {
         for (text, local) in [
             ("http://127.0.0.1:8090", true),
             ("http://[::1]:8090", true),
@@ -154,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_address_of_a_server() {
-        for (text, said) in [
+    fn rejects_invalid_urls() {
+        for (text, message) in [
             ("", "not a URL"),
             ("localhost:8080", "write http://"),
             ("ftp://a", "write http://"),
@@ -165,7 +165,7 @@ mod tests {
             ("http://a b", "not a URL"),
         ] {
             let error = text.parse::<ServerUrl>().expect_err(text);
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 }

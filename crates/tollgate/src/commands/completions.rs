@@ -7,11 +7,11 @@ use clap_complete::Shell;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which shell.
+/// The shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The shell to complete in
+    /// The shell
     shell: Shell,
 }
 

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Where to.
+/// Where to write.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -25,9 +25,9 @@ const HELP: &str = r#"Examples:
     tollgate man --dir ~/.local/share/man/man1
     man tollgate-rules-test"#;
 
-/// Prints the main page, or writes all.
+/// Prints the main page, or writes all pages.
 pub fn run(args: &Args, command: Command, out: &mut Output) -> Result<Exit> {
-    let command = command.disable_help_subcommand(true); // every command has its page; `help` needs none
+    let command = command.disable_help_subcommand(true); // `help` needs no page
     match &args.dir {
         Some(dir) => {
             let name = dir.display();

@@ -1,4 +1,4 @@
-//! One file per command: its flags, its help, what it does.
+//! One file per command: its flags, its help, its code.
 
 pub mod audit;
 pub mod bench;

@@ -1,4 +1,4 @@
-//! Lengths of time for people: short, and never shorter than the truth.
+//! Durations as short text, rounded up.
 
 use tollgate_core::Span;
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_short_and_never_too_short() {
+    fn is_short_and_rounded_up() {
         let cases = [
             (0, "0s"),
             (1, "1ns"),

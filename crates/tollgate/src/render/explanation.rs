@@ -1,5 +1,5 @@
-//! Explanations for people, from the JSON that `/v1/explain` answers and that `tollgate explain` makes in this process:
-//! one shape, so that both look alike. Every value is shown through [`visible`], because a server may say anything.
+//! Explanations as text, from the JSON of `/v1/explain` or of `tollgate explain --rules`, which have the same format.
+//! Every value is printed through [`visible`], because it may come from a server.
 
 use serde_json::Value;
 use tollgate_core::Span;
@@ -7,7 +7,7 @@ use tollgate_rules::duration;
 
 use super::{DecisionView, Palette, human_duration, visible};
 
-/// Every rule and what it makes of the request, then the decision.
+/// Every rule and its evaluation of the request, then the decision.
 pub fn explained_text(request: &str, explained: &Value, palette: Palette) -> String {
     let mut text = format!("{}  {}\n", palette.faint("request "), visible(request));
     let known = explained.get("client").and_then(Value::as_object).into_iter().flatten();
@@ -50,7 +50,7 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
     let mut text = format!("{}: {verdict}\n", heading(rule, palette));
     let mut add = |label: &str, value: &str| text.push_str(&labelled(label, value, palette));
     if !applies {
-        add("because", string(rule, "because").unwrap_or("it did not say why"));
+        add("because", string(rule, "because").unwrap_or("no reason given"));
         return text;
     }
     if let Some(bucket) = string(rule, "bucket") {
@@ -105,10 +105,10 @@ pub(super) fn labelled(label: &str, value: &str, palette: Palette) -> String {
 /// Patterns by attribute; unwanted ones begin with `!`.
 fn matches_text(of: &Value) -> String {
     let conditions = of.get("match").and_then(Value::as_object).into_iter().flatten();
-    // JSON objects are sorted by name here; what is matched last is the endpoint, as in most rules files.
+    // JSON objects are sorted by name; the endpoint comes last, as in most rules files.
     let (endpoint, others): (Vec<_>, Vec<_>) = conditions.partition(|(name, _)| *name == "endpoint");
-    let said = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", strings(patterns)));
-    match said.collect::<Vec<_>>().join("; ") {
+    let shown = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", strings(patterns)));
+    match shown.collect::<Vec<_>>().join("; ") {
         text if text.is_empty() => "every request".to_owned(),
         text => text,
     }
@@ -166,7 +166,7 @@ fn policy_text(rule: &Value) -> String {
     words.extend(string(rule, "max_memory").map(|share| format!("max_memory {share}")));
     words.extend(string(rule, "lease").map(|lease| format!("lease {lease}")));
     let resource = string(rule, "resource").filter(|resource| Some(*resource) != string(rule, "name"));
-    words.extend(resource.map(|resource| format!("told as {resource}")));
+    words.extend(resource.map(|resource| format!("resource {resource}")));
     words.join(", ")
 }
 
@@ -188,13 +188,13 @@ pub(super) fn key_text(rule: &Value) -> String {
     }
 }
 
-/// Why a rule that applies has no count.
+/// Why the bucket of an applicable rule was not read.
 enum Reading {
-    /// It keeps no bucket.
+    /// The rule keeps no bucket.
     None,
-    /// It keeps one, and the store did not answer: `on_fail` decided.
+    /// The store did not respond: `on_fail` decided.
     Failed,
-    /// It keeps one, and no rule was asked: limits are switched off.
+    /// Limits are switched off: no rule was evaluated.
     Skipped,
 }
 
@@ -206,7 +206,7 @@ fn reading(rule: &Value) -> Reading {
     }
 }
 
-/// How full the bucket was before this request.
+/// The state of the bucket before this request.
 fn state_text(rule: &Value) -> String {
     let limit = rule.get("limit").and_then(|limit| number(limit, "capacity")).unwrap_or(0);
     match number(rule, "used_before") {
@@ -268,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    /// A store that is away is not a rule without a bucket.
+    /// An unavailable store is not a rule without a bucket.
     #[test]
     fn a_count_that_could_not_be_read_is_unknown() {
         let texts = |rule: Value| [state_text(&rule), outcome_text(&rule)];

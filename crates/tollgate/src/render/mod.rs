@@ -1,4 +1,4 @@
-//! Values as people and programs read them. Text from files and arguments goes through [`visible`] on its way out.
+//! Text output. Text from files, arguments and servers is printed through [`visible`].
 
 mod change;
 mod decision;

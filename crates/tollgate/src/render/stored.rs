@@ -1,4 +1,4 @@
-//! Buckets of a shared store for people, from the JSON of `tollgate store keys`.
+//! Buckets of a shared store as text, from the JSON of `tollgate store keys`.
 
 use serde_json::Value;
 use tollgate_core::Span;
@@ -6,7 +6,7 @@ use tollgate_core::Span;
 use super::explanation::{heading, key_text, labelled, limit_text, list, number, string};
 use super::{Palette, human_duration};
 
-/// One rule and what the store has of it for a client.
+/// A rule and its buckets in the store, for one client.
 pub fn stored_text(rule: &Value, palette: Palette) -> String {
     let mut text = format!("{}\n", heading(rule, palette));
     let mut add = |label: &str, value: &str| text.push_str(&labelled(label, value, palette));

@@ -1,8 +1,8 @@
-//! Columns that line up, also when cells are coloured.
+//! Text tables with aligned columns, also with coloured cells.
 
 use super::visible;
 
-/// Rows of cells under a heading; a cell is its text and how it is painted.
+/// Rows of cells under a heading.
 #[derive(Debug, Default)]
 pub struct TextTable {
     rows: Vec<Vec<Cell>>,
@@ -15,21 +15,21 @@ struct Cell {
 }
 
 impl TextTable {
-    /// A table with these headings.
+    /// A table with a heading.
     pub fn new<'h>(heading: impl IntoIterator<Item = &'h str>, paint: impl Fn(&str) -> String) -> TextTable {
         let mut table = TextTable::default();
         table.row(heading.into_iter().map(|text| (text.to_owned(), paint(text))));
         table
     }
 
-    /// Adds a row of cells: the text that is measured, and the same painted.
+    /// Adds a row of cells: the plain text, which determines the width, and the coloured text.
     pub fn row(&mut self, cells: impl IntoIterator<Item = (String, String)>) {
         let cell = |(plain, painted): (String, String)| Cell { width: visible(&plain).chars().count(), painted };
         self.rows.push(cells.into_iter().map(cell).collect());
     }
 }
 
-/// A cell that is not coloured.
+/// A cell without colour.
 pub fn cell(text: String) -> (String, String) {
     let painted = visible(&text);
     (text, painted)

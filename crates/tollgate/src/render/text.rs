@@ -1,4 +1,4 @@
-//! Text as a terminal shows it.
+//! Text that is safe for a terminal, and plurals.
 
 /// Text safe for a terminal: control and direction-changing characters are written as escapes.
 pub fn visible(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! What a step expects, and whether a decision is that.
+//! The expectations of a step, and their comparison with decisions.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,31 @@ use tollgate_rules::yaml::Kind;
 
 use super::field::FieldValue;
 
-/// Fields that say what should come.
+/// Fields of a step that state expectations.
 pub const EXPECT_FIELDS: [&str; 9] =
     ["expect", "allowed", "rule", "applies", "limit", "remaining", "retry_after", "reset_after", "delay"];
 
-/// Expectations; what is not said is not checked.
+/// Expectations of a step; absent ones are not checked.
 #[derive(Debug, Default)]
 pub struct Expectation {
-    /// Of every request of the step.
+    /// The verdict of every request of the step.
     verdict: Option<ExpectedVerdict>,
-    /// How many of the step's requests pass.
+    /// Number of allowed requests of the step.
     pub allowed: Option<u64>,
-    /// The rule that decides; `Some(None)`: no rule does.
+    /// The deciding rule; `Some(None)`: none.
     rule: Option<Option<String>>,
-    /// All rules that apply, sorted.
+    /// All applicable rules, sorted.
     applies: Option<Vec<String>>,
     limit: Option<u64>,
     remaining: Option<u64>,
-    /// Room left at single rules.
+    /// Remaining units by rule.
     remaining_at: BTreeMap<String, u64>,
     retry_after: Option<Wait>,
     reset_after: Option<Span>,
     delay: Option<Span>,
 }
 
-/// What is expected of one request.
+/// The verdict of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedVerdict {
     Allow,
@@ -44,7 +44,7 @@ pub enum ExpectedVerdict {
 }
 
 impl ExpectedVerdict {
-    /// What a decision is.
+    /// The verdict of a decision.
     pub fn of(decision: &Decision) -> ExpectedVerdict {
         match decision.verdict {
             Verdict::Allow => ExpectedVerdict::Allow,
@@ -62,7 +62,7 @@ impl ExpectedVerdict {
     }
 }
 
-/// One thing that is not as expected.
+/// One difference from the expectations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     pub expected: String,
@@ -70,7 +70,7 @@ pub struct Mismatch {
 }
 
 impl Expectation {
-    /// Reads one field; `None` if it is not one of ours.
+    /// Reads one field; `None` if it is not an expectation.
     pub fn read_field(
         &mut self,
         name: &str,
@@ -112,7 +112,7 @@ impl Expectation {
         Some(())
     }
 
-    /// Looks at what was read as a whole.
+    /// Checks the expectations as a whole.
     pub fn check(&self, step: &FieldValue<'_>, times: u64, problems: &mut Problems) {
         match (self.verdict, self.allowed) {
             (None, None) if is_silent(step) => {
@@ -132,17 +132,17 @@ impl Expectation {
         }
     }
 
-    /// True if a refusal is expected.
+    /// True if a denial is expected.
     pub fn denies(&self) -> bool {
         self.verdict == Some(ExpectedVerdict::Deny)
     }
 
-    /// The verdict that every request should get.
+    /// The expected verdict of every request.
     pub fn verdict(&self) -> Option<ExpectedVerdict> {
         self.verdict
     }
 
-    /// Everything about the last decision of a step that is not as expected.
+    /// The differences of the last decision of a step.
     pub fn mismatches(&self, decision: &Decision) -> Vec<Mismatch> {
         let mut found = Vec::new();
         let deciding = decision.deciding_rule().map(|(rule, _)| rule.name.clone());
@@ -188,7 +188,7 @@ fn compare<T: PartialEq + Copy>(
     }
 }
 
-/// True for a step that says nothing about what should come, not even badly.
+/// True for a step without expectations, not even invalid ones.
 fn is_silent(step: &FieldValue<'_>) -> bool {
     matches!(step.node.kind, Kind::Map(_)) && ["expect", "allowed"].iter().all(|name| step.node.get(name).is_none())
 }
@@ -201,7 +201,7 @@ fn wait_text(wait: Wait) -> String {
     wait.span().map_or_else(|| "never".to_owned(), |span| duration::display(span.nanos()))
 }
 
-/// Names of the rules that applied, with the room each has left.
+/// Names of the rules that applied, with their remaining units.
 fn rulings(decision: &Decision) -> impl Iterator<Item = (String, Option<u64>)> + '_ {
     decision.rulings().iter().map(|ruling| {
         let name = decision.rule(ruling).map(|rule| rule.name.clone()).unwrap_or_default();
@@ -209,7 +209,7 @@ fn rulings(decision: &Decision) -> impl Iterator<Item = (String, Option<u64>)> +
     })
 }
 
-/// The rules a table may speak of.
+/// The rules that a table may name.
 struct RuleNames<'a> {
     rules: &'a RuleSet,
     namespace: &'a str,

@@ -1,7 +1,7 @@
-//! Tables of requests, times and expected decisions, run on a manual clock.
+//! Test tables: requests, times and expected decisions, run on a manual clock.
 //!
-//! [`fn@read`] turns a file into a table or a report with the place of every mistake; [`fn@run`] plays it and
-//! answers what came out differently. Nothing here sleeps or depends on the time of day.
+//! [`fn@read`] parses a file into a table, or reports every mistake with its location; [`fn@run`] runs it and returns
+//! the steps that failed. Nothing sleeps or depends on the time of day.
 
 mod expect;
 mod field;

@@ -1,4 +1,4 @@
-//! A table from text: rules beside it or in it, defaults, steps.
+//! Parses test tables: the rules, defaults and steps.
 
 use std::path::Path;
 
@@ -15,18 +15,18 @@ use crate::input::SourceText;
 use crate::load::{self, LoadedRules};
 use crate::request::OwnedRequest;
 
-/// When a table begins that does not say so: 2026-01-01T00:00:00Z, where windows of up to a day begin.
+/// Default start of a table: 2026-01-01T00:00:00Z, where windows of up to a day start.
 const START: Time = Time::from_secs(1_767_225_600);
 
-/// Fields of a table. All others belong to the rules, where those are written into the table.
+/// Fields of a table. Other fields belong to the rules, if the table contains them.
 const TABLE_FIELDS: [&str; 4] = ["rules", "start", "defaults", "steps"];
 
-/// True for a text that is a table rather than a rules file: it has steps.
+/// True for a test table, which has steps, unlike a rules file.
 pub fn is_table(text: &str) -> bool {
     yaml::parse(text).is_ok_and(|root| root.get("steps").is_some())
 }
 
-/// Reads a table and the rules it is about. An error of type [`Report`] lists everything that is wrong with it.
+/// Reads a table and its rules. An error of type [`Report`] lists all its problems.
 pub fn read(path: &Path, source: &SourceText) -> Result<TestTable> {
     let report = |problems| Report::new(&source.name, &source.text, problems);
     let root = yaml::parse(&source.text).map_err(|found| {
@@ -74,7 +74,7 @@ fn read_steps(
     items.iter().filter_map(|item| reader.step(item, problems)).collect()
 }
 
-/// The rules: a file beside the table, or the table itself without its own fields.
+/// The rules: a separate file, or the table without its own fields.
 fn read_rules(path: &Path, source: &SourceText, top: &FieldValue<'_>, problems: &mut Problems) -> Result<LoadedRules> {
     let entries = top.entries(problems);
     let others = entries.iter().filter(|(key, _)| !TABLE_FIELDS.contains(&key.text.as_str()));
@@ -100,8 +100,8 @@ fn read_rules(path: &Path, source: &SourceText, top: &FieldValue<'_>, problems: 
     }
 }
 
-/// The text with some fields of its outermost map blanked, every other line where it was: what is left is a rules
-/// file, and its problems keep their places.
+/// The text with the lines of some top-level fields blanked: the rest is a rules file whose problems keep their line
+/// numbers.
 fn without(text: &str, root: &Node, drop: impl Fn(&str) -> bool) -> String {
     let Kind::Map(entries) = &root.kind else { return text.to_owned() };
     let starts: Vec<(u32, bool)> = entries.iter().map(|(key, _)| (key.span.line, drop(&key.text))).collect();
@@ -111,7 +111,7 @@ fn without(text: &str, root: &Node, drop: impl Fn(&str) -> bool) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The same report, quoting the whole table.
+/// The report, with the text of the whole table.
 fn shown_in(source: &SourceText, report: Report) -> Report {
     let mut problems = Problems::default();
     problems.extend(report.problems);

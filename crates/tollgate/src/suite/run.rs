@@ -1,4 +1,4 @@
-//! Plays a table on a manual clock.
+//! Runs a table on a manual clock.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -14,7 +14,7 @@ use super::step::{RequestStep, StepAction, TestStep, offset};
 use super::table::TestTable;
 use crate::render::{DecisionView, Palette, ruling_text};
 
-/// How a table went.
+/// The result of a table.
 #[derive(Debug)]
 pub struct TableResult {
     pub steps: usize,
@@ -22,21 +22,21 @@ pub struct TableResult {
     pub failures: Vec<StepFailure>,
 }
 
-/// A step that went otherwise than expected.
+/// A step that did not meet its expectations.
 #[derive(Debug)]
 pub struct StepFailure {
     pub at: Place,
     pub end_line: u32,
     pub name: Option<String>,
-    /// When, since the start.
+    /// Time since the start.
     pub offset: String,
     pub mismatches: Vec<Mismatch>,
-    /// What was decided, and by which rules.
+    /// The decision, in one line.
     pub decision: Option<String>,
     pub rulings: Vec<String>,
 }
 
-/// Plays the table from the start with empty buckets. A failed step does not end it.
+/// Runs the table with empty buckets. A failed step does not end it.
 pub fn run(table: TestTable) -> TableResult {
     let TestTable { rules, namespace, start, steps } = table;
     let clock = ManualClock::at(start);
@@ -73,12 +73,12 @@ struct Player {
     engine: Engine<Memory>,
     clock: ManualClock,
     namespace: String,
-    /// What admitted requests hold, by the name of their slot.
+    /// Reservations of allowed requests, by the name of their slot.
     held: HashMap<String, Vec<Reservation>>,
     requests: u64,
 }
 
-/// What was wrong with a step, and the decision that shows it.
+/// The differences of a step, and the decision that shows them.
 struct StepFinding {
     mismatches: Vec<Mismatch>,
     decision: Option<Decision>,
@@ -168,7 +168,7 @@ impl Player {
     }
 }
 
-/// The value of a future of the in-memory store, which never waits.
+/// The output of a future of the in-memory store, which never waits.
 fn ready<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {

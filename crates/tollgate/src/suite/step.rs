@@ -1,4 +1,4 @@
-//! One line of a table: when, what is asked, what should come.
+//! Parses a step of a table: its time, its requests, its expectations.
 
 use tollgate_core::{Span, Time};
 use tollgate_rules::duration;
@@ -11,59 +11,59 @@ use super::expect::{EXPECT_FIELDS, Expectation};
 use super::field::{FieldValue, unknown_field};
 use crate::request::OwnedRequest;
 
-/// Most requests of one step.
+/// Maximum number of requests of one step.
 const TIMES_MAX: u64 = 1_000_000;
 
-/// A step that was read.
+/// A parsed step.
 #[derive(Debug)]
 pub struct TestStep {
     pub at: Place,
-    /// The line on which it ends, for quoting it.
+    /// Last line of the step, for quoting it.
     pub end_line: u32,
     pub name: Option<String>,
-    /// When its first request is made.
+    /// Time of its first request.
     pub time: Time,
     pub action: StepAction,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug)]
 pub enum StepAction {
-    /// Makes requests.
+    /// Decides requests.
     Request(Box<RequestStep>),
-    /// Gives the slots of that name back.
+    /// Releases the slots of this name.
     Release(String),
-    /// Sends a heartbeat for the slots of that name.
+    /// Renews the slots of this name.
     Renew {
         slot: String,
-        /// Whether all of them should still be held.
+        /// True if all of them should still be held.
         held: bool,
     },
 }
 
-/// Requests, and what should come of them.
+/// Requests and their expectations.
 #[derive(Debug)]
 pub struct RequestStep {
     pub request: OwnedRequest,
     pub times: u64,
     pub every: Span,
-    /// The name under which admitted requests hold slots.
+    /// Name of the slots that allowed requests hold.
     pub slot: Option<String>,
     pub expect: Expectation,
 }
 
-/// What has been read before a step: its time continues theirs, its slots are known from them.
+/// State of parsing: a step continues the time of the steps before, and may use their slots.
 pub struct StepReader<'a> {
     pub rules: &'a RuleSet,
     pub namespace: &'a str,
     pub defaults: OwnedRequest,
     pub start: Time,
-    /// When the step before ended.
+    /// End of the previous step.
     pub time: Time,
     pub slots: Vec<String>,
 }
 
-/// Fields that say who asks for what.
+/// Fields of a request.
 pub const REQUEST_FIELDS: [&str; 12] = [
     "client_key",
     "api_key",
@@ -80,7 +80,7 @@ pub const REQUEST_FIELDS: [&str; 12] = [
 ];
 const STEP_FIELDS: [&str; 8] = ["name", "at", "after", "times", "every", "slot", "release", "renew"];
 
-/// Reads one field of a request; `None` if it is not one.
+/// Reads one field of a request; `None` for other fields.
 pub fn read_request_field(
     request: &mut OwnedRequest,
     name: &str,
@@ -102,7 +102,7 @@ pub fn read_request_field(
     Some(())
 }
 
-/// Sets an attribute; a blank value takes a default away.
+/// Sets an attribute; a blank value removes a default.
 fn set(request: &mut OwnedRequest, name: &str, value: &FieldValue<'_>, problems: &mut Problems) {
     if value.is_blank() {
         return request.attributes.retain(|(other, _)| other != name);
@@ -114,7 +114,7 @@ fn set(request: &mut OwnedRequest, name: &str, value: &FieldValue<'_>, problems:
 }
 
 impl StepReader<'_> {
-    /// Reads a step and moves on to the time at which it ends.
+    /// Reads a step, and advances the time to its end.
     pub fn step(&mut self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<TestStep> {
         let before = problems.len();
         let mut request = self.defaults.clone();
@@ -178,7 +178,7 @@ impl StepReader<'_> {
         }
     }
 
-    /// What a step with `release` or `renew` does; it asks nothing else.
+    /// The action of a step with `release` or `renew`, which has no other.
     fn slot_action(&self, step: &FieldValue<'_>, expect: &Expectation, problems: &mut Problems) -> Option<StepAction> {
         let named = |field: &str| step.node.get(field).map(|node| field_value(step, field, node));
         let (value, renew) = match (named("release"), named("renew")) {
@@ -211,7 +211,7 @@ fn field_value<'a>(step: &FieldValue<'_>, field: &str, node: &'a Node) -> FieldV
     FieldValue { node, path: format!("{}.{field}", step.path) }
 }
 
-/// Time since the start, as a table writes it.
+/// Time since the start, in the format of tables.
 pub fn offset(start: Time, time: Time) -> String {
     duration::display(time.since(start).nanos())
 }

@@ -1,18 +1,18 @@
-//! A table that was read.
+//! A parsed test table.
 
 use tollgate_core::Time;
 use tollgate_rules::ruleset::RuleSet;
 
 use super::step::TestStep;
 
-/// A table, ready to run.
+/// A test table, ready to run.
 #[derive(Debug)]
 pub struct TestTable {
-    /// The rules it is about.
+    /// The rules under test.
     pub(super) rules: RuleSet,
-    /// The namespace of steps that name none.
+    /// The default namespace of steps.
     pub(super) namespace: String,
-    /// When it begins.
+    /// The time of its start.
     pub(super) start: Time,
     pub(super) steps: Vec<TestStep>,
 }

@@ -12,13 +12,13 @@ use crate::render::{field_changes, member};
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct AuditListArgs {
-    /// About this kind of thing
+    /// Only changes of this kind of resource
     #[arg(long, value_name = "KIND", value_parser = ["rule", "override", "client", "namespace", "token", "mode", "everything"])]
     kind: Option<String>,
-    /// About the thing of this id
+    /// Only changes of the resource with this id
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// By this token (its id)
+    /// Only changes by the token with this id
     #[arg(long, value_name = "TOKEN_ID")]
     author: Option<String>,
     #[command(flatten)]
@@ -29,23 +29,23 @@ pub struct AuditListArgs {
     scope: ScopeArgs,
 }
 
-/// What both ways to ask for it show.
-pub const HELP: &str = r#"Every change of a rule, an override, a client, a token or the mode is a row, written
-with the change or not at all; each row carries a hash over itself and the row
-before.
+/// The help of `audit` and of `audit list`.
+pub const HELP: &str = r#"Every change of a rule, an override, a client, a token or the mode is a row, written in
+the same transaction as the change; each row has a hash of itself and the previous
+row.
 
 Examples:
   tollgate audit --from 2h
-  Who touched this rule?
+  The changes of one rule:
     tollgate audit list --kind rule --id orders-per-user
-  Has anybody touched the audit?
+  Check the integrity of the log:
     tollgate audit verify
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the changes.
 pub fn run(args: &AuditListArgs, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "audit"]).query_each([
@@ -66,12 +66,12 @@ pub fn run(args: &AuditListArgs, out: &mut Output) -> Result<Exit> {
         .print_pages(&mut admin, &args.period.restrict(call), &args.list, out)
 }
 
-/// The fields that differ, in one line.
+/// The changed fields, in one line.
 fn what(entry: &Value) -> String {
     let side = |name: &str| entry.get(name).filter(|value| !value.is_null());
     match (side("before"), side("after")) {
         (None, None) => "-".to_owned(),
-        (None, Some(_)) => "made".to_owned(),
+        (None, Some(_)) => "created".to_owned(),
         (Some(_), None) => "deleted".to_owned(),
         (Some(before), Some(after)) => field_changes(before, after).join("; "),
     }

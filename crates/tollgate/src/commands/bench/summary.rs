@@ -1,4 +1,4 @@
-//! What a run came to, for people and for programs.
+//! The report of a run, as text and as JSON.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::figures::{grouped, short_time};
 use super::plot;
 use crate::render::{Palette, count, visible};
 
-/// The parts of all replies that are told.
+/// The reported quantiles.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// What is being done, in two lines.
+/// The target and the plan, in two lines.
 pub fn heading(url: &str, plan: &LoadPlan) -> String {
     let pace = match plan.pace {
         LoadPace::Closed => "closed loop".to_owned(),
@@ -78,12 +78,12 @@ fn errors(errors: &Errors) -> String {
         (errors.connect, "could not connect"),
         (errors.closed, "lost with a closed connection"),
         (errors.timeout, "timed out"),
-        (errors.malformed, "answered with what is no reply"),
+        (errors.malformed, "with a malformed reply"),
     ];
     let kinds = kinds.iter().filter(|(number, _)| *number > 0);
     let kinds = kinds.map(|(number, what)| format!("{} {what}", grouped(*number)));
     let statuses = errors.statuses.iter().map(|(status, number)| match status {
-        0 => format!("{} refused", grouped(*number)), // RESP has no numbers for it
+        0 => format!("{} refused", grouped(*number)), // RESP has no status numbers
         status => format!("{} with status {status}", grouped(*number)),
     });
     kinds.chain(statuses).collect::<Vec<_>>().join(", ")
@@ -97,7 +97,7 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// Everything.
+/// The whole report.
 pub fn json(url: &str, plan: &LoadPlan, outcome: &LoadReport) -> Value {
     let latency = &outcome.latency;
     let mut latencies = json!({

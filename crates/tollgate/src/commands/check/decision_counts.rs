@@ -1,10 +1,10 @@
-//! How many requests were allowed and denied so far.
+//! Numbers of allowed and denied requests.
 
 use tollgate_core::Time;
 
 use crate::render::{DecisionView, Palette, human_duration};
 
-/// What was decided so far.
+/// Numbers of allowed and denied requests so far.
 #[derive(Default)]
 pub(super) struct DecisionCounts {
     pub(super) allowed: u64,
@@ -20,7 +20,7 @@ impl DecisionCounts {
         }
     }
 
-    /// One decision of many, in one line.
+    /// A decision in one line, with its number and time.
     pub(super) fn line(&mut self, shown: &DecisionView, now: Time, palette: Palette) -> String {
         let since = now.since(*self.first.get_or_insert(now));
         let when = format!("{:>5}  +{:<8}", self.allowed + self.denied, human_duration(since));

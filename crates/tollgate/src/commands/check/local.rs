@@ -1,4 +1,4 @@
-//! Decisions in this process, on the real clock or on one that is told the time.
+//! Decisions in this process, on the real clock or on a manual one.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Ou
     Ok(counts)
 }
 
-/// A decision; a request that cannot be read is no decision but a mistake on the command line.
+/// Decides a request; an invalid request is an error of the command line.
 pub fn decide(engine: &Engine<Memory>, request: &tollgate_core::Request<'_>) -> Result<Decision> {
     let decision = engine.decide_now(request);
     match &decision.verdict {
@@ -55,7 +55,7 @@ pub fn decide(engine: &Engine<Memory>, request: &tollgate_core::Request<'_>) -> 
     }
 }
 
-/// A clock that stands still, if time is told rather than taken.
+/// A manual clock, if --at or --every is given.
 fn clock(args: &Args) -> Option<ManualClock> {
     match (args.at, args.every) {
         (None, None) => None,

@@ -1,4 +1,4 @@
-//! `tollgate check`: decisions, by a rules file in this process or by a server that runs.
+//! `tollgate check`: decides requests, by a rules file in this process or on a running server.
 
 mod args;
 mod decision_counts;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::request::OwnedRequest;
 
-/// Decides and prints.
+/// Decides the requests and prints the decisions.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let request = args.request.apply_to(OwnedRequest::default());
     let counts = match &args.decider.decider()? {
@@ -23,7 +23,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         Decider::Server(server) => remote::run(args, server, &request, out)?,
     };
     if request.peek && !args.json {
-        out.line("only asked: nothing was charged")?;
+        out.line("peek: nothing was charged")?;
     }
     if args.repeat > 1 && !args.json {
         out.line(&format!("\n{} requests: {} allowed, {} denied", args.repeat, counts.allowed, counts.denied))?;

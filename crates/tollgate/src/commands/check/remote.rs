@@ -1,4 +1,4 @@
-//! Decisions of a server, at its pace and by its clock.
+//! Decisions of a server, by its clock.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) fn run(
         if number > 1
             && let Some(every) = args.every
         {
-            out.flush()?; // whoever reads along should not wait with us
+            out.flush()?; // the reader of a pipe should not wait
             client.wait(Duration::from_nanos(every.nanos()));
         }
         let response = client.post(&["v1", "check"], body.clone())?;
@@ -45,7 +45,7 @@ pub(super) fn run(
     Ok(counts)
 }
 
-/// Finer than that, it would be about the network.
+/// Rounded to milliseconds: finer times would show network latency.
 fn to_millis(time: Time) -> Time {
     Time::from_nanos(time.nanos() / 1_000_000 * 1_000_000)
 }

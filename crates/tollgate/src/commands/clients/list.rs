@@ -7,17 +7,17 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
 
-/// Which clients.
+/// Filters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Of this tier
+    /// Only clients of this tier
     #[arg(long, value_name = "TIER")]
     tier: Option<String>,
-    /// Of this organisation
+    /// Only clients of this organisation
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Whose key begins so
+    /// Only clients whose key starts with this text
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
     #[command(flatten)]
@@ -31,10 +31,10 @@ const HELP: &str = r#"Examples:
   tollgate clients list --prefix key:acme- --all --json
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the clients.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "clients"]).query_each([

@@ -1,9 +1,9 @@
-//! Addresses as that service writes them.
+//! Addresses in the variables of envoyproxy/ratelimit.
 
 use super::environment::RatelimitEnv;
 use crate::url_encoding::url_component;
 
-/// Where to listen; `None` if the port is none.
+/// The listen address; `None` if the port is invalid.
 pub(super) fn listen(host: &str, port: &str) -> Option<String> {
     port.parse::<u16>().ok()?;
     Some(match host {
@@ -13,7 +13,7 @@ pub(super) fn listen(host: &str, port: &str) -> Option<String> {
     })
 }
 
-/// Where counters live, as a URL; `None` if nobody says.
+/// The URL of the store; `None` if REDIS_URL is not set.
 pub(super) fn store(env: &RatelimitEnv<'_>) -> Result<Option<String>, String> {
     let Some(url) = env.get("REDIS_URL") else { return Ok(None) };
     let socket = env.or("REDIS_SOCKET_TYPE", "unix");
@@ -25,7 +25,7 @@ pub(super) fn store(env: &RatelimitEnv<'_>) -> Result<Option<String>, String> {
     let login = env.get("REDIS_AUTH").map(login).unwrap_or_default();
     if let Some((scheme, rest)) = url.split_once("://") {
         if !login.is_empty() && rest.contains('@') {
-            return Err("REDIS_AUTH: REDIS_URL has a password already; leave one of them out".to_owned());
+            return Err("REDIS_AUTH: REDIS_URL has a password already; omit one of them".to_owned());
         }
         let tls = if matches!(scheme, "redis" | "redis-cluster" | "redis-sentinel") { tls } else { "" };
         return Ok(Some(format!("{scheme}{tls}://{login}{rest}")));
@@ -47,7 +47,7 @@ fn hosts(list: &str) -> String {
     list.split(',').map(str::trim).collect::<Vec<_>>().join(",")
 }
 
-/// `password`, or `user:password`.
+/// The credentials of `password` or `user:password`.
 fn login(auth: &str) -> String {
     match auth.split_once(':') {
         Some((user, password)) => format!("{}:{}@", url_component(user), url_component(password)),

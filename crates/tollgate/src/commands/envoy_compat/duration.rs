@@ -1,6 +1,6 @@
-//! Durations as Go writes them.
+//! Durations in Go's syntax.
 
-/// `1.5h`, `2h45m` or `300ms` in our spelling; `None` for what is none.
+/// Converts `1.5h`, `2h45m` or `300ms` to Tollgate's syntax; `None` if it is invalid.
 pub(super) fn from_go(text: &str) -> Option<String> {
     let (mut rest, mut nanos) = (text, 0.0);
     while !rest.is_empty() {
@@ -33,7 +33,7 @@ mod tests {
     use super::from_go;
 
     #[test]
-    fn durations_are_spelled_anew() {
+    fn converts_durations() {
         let cases =
             [("1.5h", "5400s"), ("2h45m", "9900s"), ("300ms", "300ms"), ("1m0.5s", "60500ms"), (".5s", "500ms")];
         for (theirs, expected) in cases {

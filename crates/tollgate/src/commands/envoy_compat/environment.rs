@@ -1,8 +1,8 @@
-//! The environment variables of that service.
+//! The environment variables of envoyproxy/ratelimit.
 
 use std::collections::BTreeMap;
 
-/// The variables that are set to something.
+/// Access to the variables; an empty one counts as unset.
 pub(super) struct RatelimitEnv<'a>(&'a BTreeMap<String, String>);
 
 impl<'v> RatelimitEnv<'v> {
@@ -23,7 +23,7 @@ impl<'v> RatelimitEnv<'v> {
     }
 }
 
-/// As Go reads them.
+/// Parses a boolean as Go does.
 pub(super) fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

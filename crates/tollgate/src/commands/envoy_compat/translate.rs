@@ -1,4 +1,4 @@
-//! From that service's variables to our settings.
+//! Translates the variables of envoyproxy/ratelimit into settings.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use super::environment::{RatelimitEnv, boolean};
 use super::variables::{BOOLEANS, VARIABLES, VariableSupport};
 use super::{address, duration};
 
-/// What the variables come to.
+/// The translation of the variables.
 #[derive(Debug, Default)]
 pub struct TranslatedSettings {
-    /// Settings by name, weaker than what is said in Tollgate's own words.
+    /// Settings by name; Tollgate's own settings win over them.
     pub settings: BTreeMap<&'static str, String>,
-    /// What is set and means nothing here.
+    /// Variables that are set and have no effect.
     pub remarks: Vec<String>,
-    /// What is set and cannot be done.
+    /// Variables that are set and cannot be supported.
     pub problems: Vec<String>,
 }
 
-/// Translates.
+/// Translates the variables.
 pub fn translate(variables: &BTreeMap<String, String>) -> TranslatedSettings {
     let mut translated = TranslatedSettings::default();
     let env = RatelimitEnv::new(variables);
@@ -38,7 +38,7 @@ impl TranslatedSettings {
         self.settings.insert(name, value.into());
     }
 
-    /// The same for a value that somebody gave: if it is none, they are told in their words.
+    /// Sets a value from a variable; an invalid value is a problem that names the variable.
     fn set_by(&mut self, variable: &str, name: &'static str, value: impl Into<String>) {
         let value = value.into();
         match Setting::named(name).map(|setting| setting.check(&value)) {
@@ -50,7 +50,7 @@ impl TranslatedSettings {
     fn address(&mut self, name: &'static str, host: (&str, &str), port: (&str, &str)) {
         match address::listen(host.1, port.1) {
             Some(address) => self.set_by(host.0, name, address),
-            None => self.problems.push(format!("{}={}: it is no port", port.0, port.1)),
+            None => self.problems.push(format!("{}={}: not a port", port.0, port.1)),
         }
     }
 
@@ -62,7 +62,7 @@ impl TranslatedSettings {
         }
     }
 
-    /// That service asks nobody who they are, and has no admin API.
+    /// The listeners. envoyproxy/ratelimit has no authentication and no admin API.
     fn listeners(&mut self, env: &RatelimitEnv<'_>) {
         self.address("http", ("HOST", env.or("HOST", "0.0.0.0")), ("PORT", env.or("PORT", "8080")));
         let debug = ("DEBUG_HOST", env.or("DEBUG_HOST", "0.0.0.0"));
@@ -110,7 +110,7 @@ impl TranslatedSettings {
 
     fn rules(&mut self, env: &RatelimitEnv<'_>) {
         if let Some(kind) = env.get("CONFIG_TYPE").filter(|kind| *kind != "FILE") {
-            self.problems.push(format!("CONFIG_TYPE={kind}: rules come from files; leave it out, or say FILE"));
+            self.problems.push(format!("CONFIG_TYPE={kind}: rules come from files; omit it, or set it to FILE"));
         }
         let parts = [
             env.or("RUNTIME_ROOT", "/srv/runtime_data/current"),
@@ -155,12 +155,12 @@ impl TranslatedSettings {
     fn store(&mut self, env: &RatelimitEnv<'_>) {
         if let Some(kind) = env.get("BACKEND_TYPE").filter(|kind| *kind != "redis") {
             self.problems
-                .push(format!("BACKEND_TYPE={kind}: counters live in Redis or Valkey; leave it out, or say redis"));
+                .push(format!("BACKEND_TYPE={kind}: counters are in Redis or Valkey; omit it, or set it to redis"));
             return;
         }
         match address::store(env) {
             Ok(Some(url)) => self.set_by("REDIS_URL", "store", url),
-            Ok(None) => self.remarks.push("REDIS_URL is not set: counters live in this process alone".to_owned()),
+            Ok(None) => self.remarks.push("REDIS_URL is not set: counters are in this process alone".to_owned()),
             Err(why) => self.problems.push(why),
         }
         if let Some(ca) = env.get("REDIS_TLS_CACERT") {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn without_variables_it_binds_as_that_service_does() {
+    fn without_variables_the_addresses_are_those_of_envoyproxy_ratelimit() {
         let TranslatedSettings { settings, remarks, problems } = translated(&[]);
         let get = |name: &str| settings.get(name).map(String::as_str);
         assert_eq!((get("http"), get("grpc")), (Some("0.0.0.0:8080"), Some("0.0.0.0:8081")));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_taken_and_what_is_not_supported_is_named() {
+    fn translates_variables_and_reports_unsupported_ones() {
         let TranslatedSettings { settings, remarks, problems } = translated(&[
             ("RUNTIME_ROOT", "/data"),
             ("RUNTIME_SUBDIRECTORY", "ratelimit"),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_ends_the_start() {
+    fn impossible_values_are_problems() {
         for (name, value) in [
             ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
             ("BACKEND_TYPE", "memcache"),
@@ -270,13 +270,13 @@ mod tests {
         }
     }
 
-    /// What is wrong is told with the name and the value that somebody set.
+    /// A problem names the variable and its value.
     #[test]
-    fn what_cannot_be_done_is_a_problem_in_its_own_words() {
+    fn problems_name_the_variable() {
         let cases: &[(&[(&str, &str)], &str)] = &[
             (&[("SHADOW_MODE", "yes")], "SHADOW_MODE=yes: write true or false"),
             (&[("REDIS_TLS", "on")], "REDIS_TLS=on: write true or false"),
-            (&[("PORT", "abc")], "PORT=abc: it is no port"),
+            (&[("PORT", "abc")], "PORT=abc: not a port"),
             (
                 &[("GRPC_SERVER_USE_TLS", "true"), ("GRPC_SERVER_TLS_CERT", "c.pem")],
                 "GRPC_SERVER_USE_TLS: GRPC_SERVER_TLS_KEY is not set; name a file",
@@ -289,7 +289,7 @@ mod tests {
             ),
             (
                 &[("REDIS_URL", "redis://u:p@a:1"), ("REDIS_AUTH", "q")],
-                "REDIS_AUTH: REDIS_URL has a password already; leave one of them out",
+                "REDIS_AUTH: REDIS_URL has a password already; omit one of them",
             ),
         ];
         for (variables, expected) in cases {

@@ -1,13 +1,13 @@
-//! Every variable that envoyproxy/ratelimit reads, and what becomes of it here.
+//! Every variable of envoyproxy/ratelimit, and its support.
 
-/// What becomes of a variable.
+/// How a variable is supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableSupport {
-    /// It is translated into settings.
+    /// Translated into settings.
     Supported,
-    /// It tunes what does not exist here; nobody misses anything.
+    /// Ignored: it tunes something that does not exist in Tollgate, without a loss of function.
     Ignored,
-    /// It asks for what Tollgate does not do, or does in another way: said when it is set to something that matters.
+    /// Unsupported, for this reason: reported if it is set, and not to false.
     Unsupported(&'static str),
 }
 
@@ -17,10 +17,10 @@ const XDS: &str = "rules come from files (or Tollgate's own database), not from 
 const STATSD: &str = "counts are at /metrics and /stats of the debug address, and are not sent to statsd";
 const PROMETHEUS: &str = "/metrics is at the debug address";
 const PER_SECOND: &str = "one store keeps all counters";
-const MEMCACHE: &str = "counters live in Redis, Valkey or this process";
+const MEMCACHE: &str = "counters are in Redis, Valkey or this process";
 const TRACES: &str = "traces are not exported";
 
-/// Those that are taken and mean yes or no.
+/// The supported boolean variables.
 pub const BOOLEANS: [&str; 8] = [
     "GRPC_SERVER_USE_TLS",
     "LIMIT_RESPONSE_HEADERS_ENABLED",
@@ -32,7 +32,7 @@ pub const BOOLEANS: [&str; 8] = [
     "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
 ];
 
-/// In the order of that service's own settings.
+/// All variables, in the order of envoyproxy/ratelimit's settings.
 pub const VARIABLES: &[(&str, VariableSupport)] = &[
     ("HOST", Supported),
     ("PORT", Supported),

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
 
-/// How many.
+/// Output flags.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -18,17 +18,17 @@ pub struct Args {
     server: ServerArgs,
 }
 
-const HELP: &str = r#"Every namespace that the token may see and that has rules of any source, overrides,
-clients or settings. A domain of Envoy's files is a namespace.
+const HELP: &str = r#"Lists the namespaces of the token that have rules of any source, overrides, clients or
+settings. A domain in Envoy's files is a namespace.
 
 Example:
   tollgate namespaces list
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the namespaces.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     let call = admin.get(&["v1", "namespaces"]);

@@ -9,11 +9,11 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::when;
 
-/// Which override.
+/// The override.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its id, as `overrides list` shows it
+    /// Id of the override, as shown by `overrides list`
     #[arg(value_name = "OVERRIDE_ID")]
     override_id: String,
     #[command(flatten)]
@@ -25,11 +25,11 @@ const HELP: &str = r#"Examples:
   tollgate overrides get ov-7f3a --json | jq -r .valid_until
 
 Exit codes:
-  0  here it is
-  1  there is no such override
-  2  wrong usage, no answer, no valid token"#;
+  0  printed
+  1  no such override
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints it.
+/// Prints the override.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let segments = ["v1", "overrides", &args.override_id];
     print_record(&mut args.read.scope.admin()?, &segments, args.read.json, out, |mut entry, out| {

@@ -8,17 +8,17 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::when;
 
-/// Which overrides.
+/// Filters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Of this client
+    /// Only overrides of this client
     #[arg(long, value_name = "KEY")]
     client: Option<String>,
-    /// Of this rule
+    /// Only overrides of this rule
     #[arg(long, value_name = "RULE_ID")]
     rule: Option<String>,
-    /// Those that hold now
+    /// Only overrides that apply now
     #[arg(long)]
     active: bool,
     #[command(flatten)]
@@ -27,18 +27,18 @@ pub struct Args {
     scope: EveryScopeArgs,
 }
 
-const HELP: &str = r#"Those of the database, of all namespaces unless --namespace names one. What a rules file
-says of its clients is in the file; explain shows it.
+const HELP: &str = r#"Lists the overrides in the database, of all namespaces unless --namespace names one.
+Overrides in rules files are not listed; `tollgate explain` shows them.
 
 Examples:
   tollgate overrides list --active
   tollgate overrides list --client key:acme-prod
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the overrides.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "overrides"]).query_each([

@@ -1,4 +1,4 @@
-//! `tollgate overrides ...`: other numbers of one rule for one client, for a time.
+//! `tollgate overrides ...`: other limits of one rule for one client, for a limited time.
 
 pub mod create;
 pub mod delete;
@@ -14,24 +14,24 @@ use clap::Subcommand;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What to do with overrides.
+/// The override commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List overrides
     List(Box<list::Args>),
     /// Show an override
     Get(Box<get::Args>),
-    /// Give a client other numbers for a while
+    /// Create an override for a client
     Create(Box<create::Args>),
-    /// Let one last longer, or shorter
+    /// Change the end of an override
     Extend(Box<extend::Args>),
-    /// End one now, and keep it for the record
+    /// End an override now, and keep it in the list
     End(Box<end::Args>),
-    /// Delete one
+    /// Delete an override
     Delete(Box<delete::Args>),
 }
 
-/// Runs one of them.
+/// Runs a command.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     match command {
         Command::List(args) => list::run(args, out),

@@ -1,4 +1,4 @@
-//! An override in few words.
+//! An override as short text.
 
 use serde_json::Value;
 use tollgate_core::Time;
@@ -30,7 +30,7 @@ pub fn state(entry: &Value, now: Time) -> &'static str {
     }
 }
 
-/// One line about an override.
+/// The override in one line.
 pub fn line(entry: &Value, now: Time) -> String {
     let word = |name: &str| member(entry, name);
     let until = timestamp(&word("valid_until"), now);

@@ -12,14 +12,14 @@ use crate::render::visible;
 use crate::replace::replace;
 use crate::{load, suite};
 
-/// Which files, and what to do with the result.
+/// The files, and what to do with the result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Rules files; none, or -, reads standard input
+    /// Rules files [default: -, standard input]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only name the files that are laid out differently
+    /// Only list the files that are not formatted
     #[arg(long, conflicts_with = "write")]
     check: bool,
     /// Replace the files
@@ -30,9 +30,9 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"One layout: two spaces, fields in a fixed order, short maps on one line. Comments
-stay with what they stand at. Only layout changes, never meaning. A file with
-errors is left alone, and so are tables for `rules test`.
+const HELP: &str = r#"One format: two spaces, fields in a fixed order, short maps on one line. Comments stay
+with their fields. Only the layout changes, never the meaning. Files with errors and
+test tables are not changed.
 
 Examples:
   tollgate rules fmt rules.yaml                 print the result
@@ -41,11 +41,11 @@ Examples:
   tollgate rules fmt < old.yaml > new.yaml
 
 Exit codes:
-  0  done; with --check: all files are laid out so
-  1  with --check: some are not
-  2  wrong usage, or a file that cannot be read or has errors"#;
+  0  done; with --check: all files are formatted
+  1  with --check: some files are not formatted
+  2  wrong usage, or a file that is unreadable or has errors"#;
 
-/// Formats the files one after the other; a bad one does not keep the others from it.
+/// Formats the files; an error in one does not affect the others.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let stdin = [PathBuf::from("-")];
     let files = if args.files.is_empty() { &stdin[..] } else { &args.files };
@@ -104,12 +104,12 @@ impl Args {
     }
 }
 
-/// The file as it is, and as it should be. A file with errors is an error: a formatter must not guess.
+/// The file as it is, and its formatted text. A file with errors is an error: a formatter must not guess.
 fn format(path: &Path) -> Result<(SourceText, String)> {
     let source = input::read(path)?;
     if suite::is_table(&source.text) {
         suite::read(path, &source)?;
-        let text = source.text.clone(); // a step reads best as its author laid it out, often one line
+        let text = source.text.clone(); // steps keep the layout of their author, often one line
         return Ok((source, text));
     }
     load::from_source(&source)?;

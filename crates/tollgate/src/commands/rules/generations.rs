@@ -6,7 +6,7 @@ use crate::admin::{ListArgs, ListTable, ScopeArgs, author};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// How many.
+/// Output flags.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -16,20 +16,20 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Every change makes a generation, the latest first; each decision says by which one
-it was made.
+const HELP: &str = r#"Every change creates a generation, listed latest first; each decision names its
+generation.
 
 Examples:
   tollgate rules generations --limit 10
-  What changed since, and the way back:
+  Changes since a generation, and the rollback to it:
     tollgate rules diff --from 12
     tollgate rules rollback 12
 
 Exit codes:
   0  listed
-  2  wrong usage, no answer, no valid token"#;
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the generations.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "generations"]);

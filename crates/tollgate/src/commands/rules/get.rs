@@ -11,28 +11,29 @@ use crate::output::Output;
 use crate::render::{member, mode_words, source_words, timestamp, visible};
 use crate::when;
 
-/// Which rule.
+/// The rule.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its id
+    /// Id of the rule
     #[arg(value_name = "RULE_ID")]
     rule_id: String,
     #[command(flatten)]
     read: ScopeReadArgs,
 }
 
-const HELP: &str = r#"Prints the rule as YAML. What it prints can be edited and given back; if somebody
-else changed the rule in the meantime, nothing is overwritten:
+const HELP: &str = r#"Prints the rule as YAML, with its switch (see `rules mode`) as a comment. The output can
+be edited and written back; if the rule was changed in the meantime, nothing is
+overwritten:
     tollgate rules get orders-per-user > rule.yaml
     tollgate rules update orders-per-user --file rule.yaml
 
 Exit codes:
-  0  here it is
-  1  there is no such rule
-  2  wrong usage, no answer, no valid token"#;
+  0  printed
+  1  no such rule
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints it.
+/// Prints the rule.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let segments = ["v1", "rules", &args.rule_id];
     print_record(&mut args.read.scope.admin()?, &segments, args.read.json, out, |rule, out| print_yaml(&rule, out))
@@ -49,12 +50,12 @@ fn print_yaml(rule: &Value, out: &mut Output) -> Result<()> {
     }
     out.line(&visible(&about))?;
     if let Some(switch) = rule.get("mode_override") {
-        // A comment: the switch is set by `rules mode`, and is not a part of the rule that `rules update` writes.
+        // A comment: the switch is not a part of the rule that `rules update` writes.
         out.line(&visible(&format!("# mode: {}{}", mode_words(rule), switch_words(switch, now))))?;
     }
     out.text(&rule_yaml(rule))?;
     if let Some(version) = rule.get("version").filter(|version| !version.is_null()) {
-        out.line(&format!("version: {version}  # update --file asks that it is still this one"))?;
+        out.line(&format!("version: {version}  # checked by rules update --file"))?;
     }
     Ok(())
 }

@@ -13,60 +13,60 @@ use crate::input::{self, SourceText};
 use crate::output::Output;
 use crate::render::{ChangeCounts, changes_text, member};
 
-/// Which file, and how far to go.
+/// The file, and what to do with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// A rules file; - reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Translate it from the format of another limiter first
+    /// Translate the file from the format of another limiter
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<translate::ImportFormat>,
-    /// With --from: write the rules to this file, - for standard output; import nothing
+    /// With --from: write the rules to this file (- for standard output); import nothing
     #[arg(long, value_name = "FILE", requires = "from")]
     out: Option<PathBuf>,
-    /// With --out: replace the file if it is there
+    /// With --out: replace an existing file
     #[arg(long, requires = "out")]
     force: bool,
-    /// Also delete the rules that the file does not have
+    /// Also delete the rules that are not in the file
     #[arg(long)]
     prune: bool,
     /// Show what would change; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Print the API's JSON; asks nothing
+    /// Print the API's JSON; does not ask
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Brings the database to what the file says: all of it as one generation, or none of
-it. Rules are known by their names, so importing twice changes nothing the second
-time. On a terminal it shows the changes and asks; elsewhere it just does it, but
-deletes nothing without --yes.
+const HELP: &str = r#"Writes the content of the file to the database, as one generation and atomically. Rules
+are identified by their names, so a second import changes nothing. On a terminal the
+command shows the changes and asks; elsewhere it does not ask, but deletes nothing
+without --yes.
 
 Examples:
   tollgate rules import rules.yaml
-  What would that change? (exit code 1 if anything: tollgate rules diff)
+  Preview (tollgate rules diff also reports differences by its exit code):
     tollgate rules import rules.yaml --dry-run
-  From CI, with the file as the only truth:
+  From CI, with the file as the single source:
     tollgate rules import rules.yaml --prune --yes
-  From another limiter (envoy-ratelimit, limitador), as a file to look at first:
+  From another limiter (envoy-ratelimit, limitador), into a file to review first:
     tollgate rules import --from limitador limits.yaml --out rules.yaml
-  What rules cannot say as it did is told as warnings, each with its line.
+  Limits that cannot be translated exactly are reported as warnings, with their lines.
 
 Exit codes:
-  0  imported; with --dry-run: it could be; with --out: written
-  1  refused: the file is not valid, or you said no; with --from: done, but some
-     limit was left out
-  2  wrong usage, a file that cannot be read, no answer, no valid token"#;
+  0  imported; with --dry-run: valid; with --out: written
+  1  rejected: the file is invalid, or the prompt was declined; with --from: done, but
+     some limit was omitted
+  2  wrong usage, an unreadable file, no response, no valid token"#;
 
-/// Imports it.
+/// Imports the file.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut source = input::read(&args.file)?;
     let (mut namespace, mut done) = (None, Exit::Ok);
@@ -94,7 +94,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     Ok(done)
 }
 
-/// An import, as a dry run or not.
+/// The import call.
 pub fn call(admin: &AdminClient, source: &SourceText, prune: bool, dry_run: bool) -> ApiCall {
     let mut call = admin.call(Method::POST, &["v1", "rules", "import"]);
     for (name, wanted) in [("prune", prune), ("dry_run", dry_run)] {
@@ -105,7 +105,7 @@ pub fn call(admin: &AdminClient, source: &SourceText, prune: bool, dry_run: bool
     call.yaml(source.text.clone())
 }
 
-/// Shows a person what would change, and asks. Where there is nobody to ask, nothing may be deleted.
+/// Shows the changes and asks for confirmation on a terminal; elsewhere, an error if anything would be deleted.
 fn agreed(args: &Args, admin: &mut AdminClient, source: &SourceText, out: &mut Output) -> Result<bool> {
     let asks = !args.json && out.is_terminal() && !input::is_stdin(&args.file);
     if !asks && !args.prune {
@@ -120,7 +120,7 @@ fn agreed(args: &Args, admin: &mut AdminClient, source: &SourceText, out: &mut O
     if !asks {
         return match counts.deleted {
             0 => Ok(true),
-            number => bail!("this would delete {number}: add --yes to mean it, or --dry-run to look"),
+            number => bail!("this would delete {number}: confirm with --yes, or preview with --dry-run"),
         };
     }
     out.text(&changes_text(changes, out.palette()))?;

@@ -1,4 +1,4 @@
-//! Limits of another limiter, translated before they are imported.
+//! Translation of limits of other limiters, before they are imported.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::render::visible;
 use crate::replace::replace;
 
-/// Whose file it is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum ImportFormat {
     /// The file of one domain of envoyproxy/ratelimit
@@ -28,17 +28,17 @@ impl ImportFormat {
     }
 }
 
-/// What a file means.
+/// The translation of a file.
 pub struct TranslatedRules {
-    /// The rules.
+    /// The rules file.
     pub rules: SourceText,
-    /// Their namespace.
+    /// The namespace of the rules.
     pub namespace: String,
-    /// No limit of the file was left out.
+    /// True if no limit of the file was omitted.
     pub is_whole: bool,
 }
 
-/// The rules that the file means. What could not be said is told as warnings.
+/// Translates a file. Limits that cannot be translated exactly are reported as warnings.
 pub fn rules_from(
     from: ImportFormat,
     source: &SourceText,
@@ -54,29 +54,29 @@ pub fn rules_from(
     Ok(TranslatedRules { rules: SourceText { name: format!("what {} means", source.name), text }, namespace, is_whole })
 }
 
-/// The one file that is wanted: a rules file is about one namespace.
+/// The file of one namespace: a rules file has one.
 fn one(files: &[Translated], namespace: Option<&str>) -> Result<Translated> {
     if let Some(wanted) = files.iter().find(|file| Some(file.namespace.as_str()) == namespace) {
         return Ok(wanted.clone());
     }
     match files {
-        [] => bail!("nothing in it can be said with rules"),
+        [] => bail!("no limit of the file can be translated"),
         [only] => Ok(only.clone()),
         several => {
             let names: Vec<&str> = several.iter().map(|file| file.namespace.as_str()).collect();
-            bail!("the file is about several namespaces: choose one of {} with --namespace", names.join(", "))
+            bail!("the file has several namespaces: choose one of {} with --namespace", names.join(", "))
         }
     }
 }
 
-/// Writes rules instead of importing them. A file that is there stays, unless it may go.
+/// Writes the rules instead of importing them. An existing file is replaced only with --force.
 pub fn write(path: &Path, rules: &SourceText, force: bool, out: &mut Output) -> Result<()> {
     if input::is_stdin(path) {
         out.text(&rules.text)?;
         return Ok(());
     }
     if !force && path.exists() {
-        bail!("{} is there already: name another file, or add --force to replace it", visible(&path.to_string_lossy()));
+        bail!("{} exists: name another file, or add --force to replace it", visible(&path.to_string_lossy()));
     }
     replace(path, rules.text.as_bytes())?;
     out.line(&format!("wrote {}", visible(&path.to_string_lossy())))?;

@@ -13,20 +13,21 @@ use crate::document::RuleDocument;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which rule, and what of it.
+/// The rule, and its new fields.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its id
+    /// Id of the rule
     #[arg(value_name = "RULE_ID")]
     rule_id: String,
-    /// The whole rule from this file, YAML or JSON; - reads standard input. What it does not say is as if never said
+    /// Replace the whole rule by this file, YAML or JSON; - reads standard input. Fields that are not in the file are
+    /// removed
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Take a field away: limit.burst, match.tier, description
+    /// Remove a field: limit.burst, match.tier, description
     #[arg(long, value_name = "FIELD", conflicts_with = "file")]
     unset: Vec<String>,
-    /// Only if it is still this version, as `rules get` told
+    /// Only if the rule still has this version, as shown by `rules get`
     #[arg(long, value_name = "N")]
     version: Option<u64>,
     #[command(flatten)]
@@ -37,29 +38,27 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Flags change what they name and leave the rest alone. The rule is read, and changed
-only if nobody else changed it in between; otherwise nothing happens, and you are
-told to look again.
+const HELP: &str = r#"Flags set only the fields that they name. The update is rejected if the rule was changed
+in the meantime.
 
 Examples:
   tollgate rules update orders-per-user --limit 20 --burst 40
-  What would that change?
+  Preview:
     tollgate rules update orders-per-user --limit 20 --dry-run
-  Switch it off, and keep it:
+  Disable it:
     tollgate rules update orders-per-user --disabled
-  For every endpoint:
+  Apply it to every endpoint:
     tollgate rules update orders-per-user --unset match.endpoint
-  With an editor; the file remembers which version it was:
+  With an editor; the file contains the version:
     tollgate rules get orders-per-user > rule.yaml
     tollgate rules update orders-per-user --file rule.yaml
 
 Exit codes:
-  0  updated; with --dry-run: it would be
-  1  refused: there is no such rule, it would not be valid, or somebody else
-     changed it
-  2  wrong usage, no answer, no valid token"#;
+  0  updated; with --dry-run: valid
+  1  rejected: no such rule, invalid values, or the rule was changed in the meantime
+  2  wrong usage, no response, no valid token"#;
 
-/// Changes it.
+/// Updates the rule.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let (before, etag) = admin.fetch(&["v1", "rules", &args.rule_id])?;
@@ -77,18 +76,18 @@ fn patch(args: &Args, admin: &AdminClient, before: &Value) -> Result<ApiCall> {
     let slots = before.get("limit").is_some_and(|limit| limit.get("slots").is_some());
     let patch = without(args.fields.fields(slots), &args.unset)?;
     if patch.is_empty() {
-        bail!("say what to change: --limit 20, --disabled, --unset limit.burst, or --file FILE");
+        bail!("nothing to change: use --limit 20, --disabled, --unset limit.burst, or --file FILE");
     }
     Ok(admin.call(Method::PATCH, &["v1", "rules", &args.rule_id]).merge_patch(Value::from(patch).to_string()))
 }
 
 fn replacement(args: &Args, path: &Path, admin: &AdminClient, etag: &str) -> Result<ApiCall> {
     if !args.fields.fields(false).is_empty() {
-        bail!("--file is the whole rule: leave out the flags, or the file");
+        bail!("--file replaces the whole rule: omit the flags, or the file");
     }
     let document = RuleDocument::read(path)?;
     if let Some(id) = document.rule_id.filter(|id| *id != args.rule_id) {
-        bail!("{} holds the rule {id}, not {}", path.display(), args.rule_id);
+        bail!("{} contains the rule {id}, not {}", path.display(), args.rule_id);
     }
     let etag = match (args.version, document.version) {
         (None, Some(version)) => format!("\"{version}\""),

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
 
-/// For whom.
+/// Output flags.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -18,14 +18,14 @@ pub struct Args {
 
 const HELP: &str = r#"Examples:
   tollgate tokens list
-  Which were never used?
+  Tokens that were never used:
     tollgate tokens list --json | jq -r '.tokens[] | select(.last_used_at == null).name'
 
 Exit codes:
   0  listed
-  2  wrong usage, no answer, no valid token"#;
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the tokens.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.read.server.admin()?;
     let call = admin.get(&["v1", "tokens"]);

@@ -1,4 +1,4 @@
-//! Which violations: the flags and the column that `list` and `top` share.
+//! The flags and the column that `list` and `top` share.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use crate::admin::PeriodArgs;
 use crate::client::ApiCall;
 use crate::render::member;
 
-/// Of which client, rule and period.
+/// Filters by client, rule and period.
 #[derive(Clone, Debug, clap::Args)]
 pub struct FilterArgs {
-    /// Of this client
+    /// Only of this client
     #[arg(long, value_name = "KEY")]
     client: Option<String>,
-    /// By this rule
+    /// Only by this rule
     #[arg(long, value_name = "RULE_ID")]
     rule: Option<String>,
     /// Only of rules in shadow mode (true), or only of others (false)

@@ -11,7 +11,7 @@ use crate::output::Output;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct ViolationListArgs {
-    /// Of this endpoint
+    /// Only of this endpoint
     #[arg(long, value_name = "PATH")]
     endpoint: Option<String>,
     #[command(flatten)]
@@ -22,11 +22,11 @@ pub struct ViolationListArgs {
     scope: ScopeArgs,
 }
 
-/// What both ways to ask for it show.
-pub const HELP: &str = r#"Refusals are counted by client, rule and minute, and written to the database a few
-seconds later. What a rule in shadow mode would have refused is marked. COUNT is the
-count that met the limit. Client keys are kept as digests (`violations_plain_keys`);
---client finds them by the key itself.
+/// The help of `violations` and of `violations list`.
+pub const HELP: &str = r#"Denied requests are counted by client, rule and minute, and written to the database a
+few seconds later. Requests that a rule in shadow mode would have denied are marked.
+COUNT is the count that met the limit. Client keys are stored as digests (unless
+`violations_plain_keys` is set); --client finds them by the key itself.
 
 Examples:
   tollgate violations --from 1h
@@ -34,14 +34,14 @@ Examples:
   tollgate violations top --by client --from 1d
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the violations.
 pub fn run(args: &ViolationListArgs, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "violations"]).query_some("endpoint", args.endpoint.as_deref());
-    ListTable::new("violations", "nobody was refused")
+    ListTable::new("violations", "no violations")
         .time("LAST", "last_violated_at", "-")
         .field("CLIENT", "client_key")
         .field("RULE", "rule_id")

@@ -1,4 +1,4 @@
-//! Decisions that were made in this process.
+//! Decisions of this process.
 
 use tollgate_core::{Outcome, Span, Wait};
 use tollgate_engine::{Decision, Ruling};
@@ -43,7 +43,7 @@ fn row(decision: &Decision, ruling: &Ruling) -> RulingRow {
     }
 }
 
-/// A rule's name; one that was made up for it is no help without the place of the rule.
+/// The name of a rule; a generated name is followed by the line of the rule.
 fn label(rule: &Rule) -> String {
     match rule.spec.name {
         Some(_) => rule.name.clone(),
@@ -51,7 +51,7 @@ fn label(rule: &Rule) -> String {
     }
 }
 
-/// What one rule said, in one line: `per-key allowed (4 of 5 left)`.
+/// The outcome of one rule in one line: `per-key allowed (4 of 5 left)`.
 pub fn ruling_text(decision: &Decision, ruling: &Ruling) -> String {
     let name = decision.rule(ruling).map_or("?", |rule| rule.name.as_str());
     let room = |outcome: &Outcome| room_text(outcome.remaining, outcome.limit);

@@ -1,5 +1,5 @@
-//! Decisions as `/v1/check` answers them. Members that are missing are shown as unknown, not refused: a newer server
-//! may say more, an older one less.
+//! Decisions in the JSON of `/v1/check`. Missing members are shown as unknown, not rejected: servers of other versions
+//! may send other members.
 
 use serde_json::Value;
 use tollgate_core::{Span, Wait};
@@ -11,7 +11,7 @@ impl From<&Value> for DecisionView {
         let rule = text(answer, "rule");
         let rows = match answer.get("rules").and_then(Value::as_array) {
             Some(rules) => rules.iter().map(|verdict| row(verdict, rule.as_deref())).collect(),
-            // One rule alone is not listed: the answer is about it.
+            // A single rule is not listed: its members are those of the response.
             None if rule.is_some() => vec![row(answer, rule.as_deref())],
             None => Vec::new(),
         };
@@ -90,9 +90,9 @@ rules:
 key_by: api_key
 "#;
 
-    /// What a server answers shows the same as what was decided, but for what an answer does not carry.
+    /// The JSON of a decision shows the same as the decision itself, except for members that the JSON lacks.
     #[test]
-    fn shows_what_the_decision_itself_shows() {
+    fn json_shows_the_same_as_the_decision() {
         for (tier, cost) in [("free", 1), ("free", 2), ("free", 3), ("paid", 1), ("paid", 7), ("none", 1)] {
             let engine = Engine::on_clock(rules_from_yaml(RULES).unwrap(), ManualClock::at(Time::from_secs(86_400)));
             let request = Request::new().with(Attribute::ApiKey, "a").with(Attribute::Tier, tier).cost(cost);

@@ -1,4 +1,4 @@
-//! A decision for people: the same look whether it was made in this process or by a server.
+//! A decision as text, in the same format for decisions of this process and of a server.
 
 mod from_decision;
 mod from_json;

@@ -1,18 +1,18 @@
-//! What is shown of a decision, and how.
+//! The displayed part of a decision, and its text.
 
 use tollgate_core::{Span, Wait};
 
 use crate::render::{Palette, TextTable, human_duration, visible};
 
-/// What is shown of a decision.
+/// The displayed part of a decision.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DecisionView {
     pub(super) allowed: bool,
-    /// The deciding rule, if one did.
+    /// The deciding rule, if there is one.
     pub(super) rule: Option<String>,
     /// Why no rule decided.
     pub(super) reason: Option<String>,
-    /// What is left, and of how many; of the deciding rule.
+    /// Remaining units and limit of the deciding rule.
     pub(super) room: Option<(u64, u64)>,
     pub(super) wait: Wait,
     pub(super) delay: Span,
@@ -21,7 +21,7 @@ pub struct DecisionView {
     pub(super) rows: Vec<RulingRow>,
 }
 
-/// What one rule said.
+/// The outcome of one rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RulingRow {
     pub(super) decides: bool,
@@ -30,7 +30,7 @@ pub(super) struct RulingRow {
     pub(super) limit: Option<u64>,
     pub(super) remaining: Option<u64>,
     pub(super) wait: Wait,
-    /// Until it is as if unused; servers do not tell that of every rule.
+    /// Time until the bucket is like new; responses of a server do not include it.
     pub(super) reset: Option<Span>,
     pub(super) delay: Span,
     pub(super) shadow: bool,
@@ -44,12 +44,12 @@ pub(super) enum RowVerdict {
 }
 
 impl DecisionView {
-    /// Whether the request may pass.
+    /// True if the request is allowed.
     pub fn is_allowed(&self) -> bool {
         self.allowed
     }
 
-    /// What was decided, in one line: `denied by per-key: retry after 1s`.
+    /// The decision in one line: `denied by per-key: retry after 1s`.
     pub fn headline(&self, palette: Palette) -> String {
         let verdict = if self.allowed { palette.good("allowed") } else { palette.bad("denied") };
         let Some(rule) = &self.rule else {
@@ -67,7 +67,7 @@ impl DecisionView {
         format!("{verdict} by {}: {detail}{delay}", palette.strong(rule))
     }
 
-    /// The whole decision: the headline, every rule's outcome, who decided under which rules.
+    /// The whole decision: the headline, the outcome of every rule, mode and generation.
     pub fn text(&self, palette: Palette) -> String {
         let mut text = self.headline(palette) + "\n";
         if !self.rows.is_empty() {
