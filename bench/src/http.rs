@@ -9,7 +9,7 @@ pub mod rules;
 
 use std::time::Duration;
 
-use tollgate_load::{Pace, Plan, Request, Wait};
+use tollgate_load::{LoadPace, LoadPlan, LoadRequest, WaitMode};
 
 use self::field::{BATCH, DENIED, ECHO, LARGE, LIMITADOR, SMALL, THROTTLECRAB, TOLLGATE};
 use crate::cores::Cores;
@@ -77,16 +77,16 @@ fn introduction(cores: &Cores, field: &Lineup<'_>) -> String {
 fn fill(field: &Lineup<'_>, time: Duration) {
     for candidate in [DENIED, LARGE].into_iter().filter_map(|name| field.of(name)) {
         progress(&format!("  filling: {}", candidate.name));
-        let plan = Plan {
+        let plan = LoadPlan {
             connections: CONNECTIONS,
             keys: candidate.keys,
             duration: time,
             warm_up: Duration::ZERO,
-            wait: Wait::Spin,
+            wait: WaitMode::Spin,
             seed: 77,
-            ..Plan::default()
+            ..LoadPlan::default()
         };
-        let batch = Request::post("/v1/check/batch").body(rules::batch(FILL_CHECKS)); // drawn at random: many are needed
+        let batch = LoadRequest::post("/v1/check/batch").body(rules::batch(FILL_CHECKS)); // drawn at random: many are needed
         if let Err(error) = tollgate_load::run(&candidate.target, &batch, &plan, &mut |_| {}) {
             progress(&format!("  {}: {error}", candidate.name));
         }
@@ -98,7 +98,7 @@ fn at_peak(times: &Times) -> RoundSettings {
     RoundSettings {
         connections: CONNECTIONS,
         pipeline: 1,
-        pace: Pace::Closed,
+        pace: LoadPace::Closed,
         warm_up: times.warm_up,
         duration: times.round,
     }
@@ -128,7 +128,7 @@ fn half(field: &Lineup<'_>, times: &Times, peak: &ServerStandings, report: &mut 
             per_second / 1e3
         ),
     );
-    let order = RoundSettings { pace: Pace::Open { per_second }, ..at_peak(times) };
+    let order = RoundSettings { pace: LoadPace::Open { per_second }, ..at_peak(times) };
     let runners: Vec<ServerRunner<'_>> = both(field).map(|candidate| ServerRunner::new(candidate, order)).collect();
     let standings = ServerStandings::race(&runners, times.rounds);
     report.table(&HEADS, &standings.rows(ECHO));
@@ -152,7 +152,7 @@ fn overload(field: &Lineup<'_>, times: &Times, peak: &ServerStandings, report: &
         let calm = ServerRunner::new(candidate, at_peak(times));
         let order = RoundSettings {
             connections: CONNECTIONS_OVERLOAD,
-            pace: Pace::Open { per_second: offered(&calm.name) },
+            pace: LoadPace::Open { per_second: offered(&calm.name) },
             warm_up: times.round / 2,
             ..calm.order
         };

@@ -9,7 +9,7 @@ mod resp;
 
 use std::time::Duration;
 
-use tollgate_load::Pace;
+use tollgate_load::LoadPace;
 
 use crate::cores::Cores;
 use crate::options::Options;
@@ -88,7 +88,7 @@ impl Race<'_> {
     fn half(&self, mode: Mode, ours: &[&str], peak: &ServerStandings, report: &mut BenchReport) -> ServerStandings {
         let of = ours.iter().copied().find(|name| peak.has(name)).unwrap_or(self.floor);
         let per_second = (peak.sample(of, |round| round.rate).median() / 2.0).max(1.0);
-        let order = RoundSettings { pace: Pace::Open { per_second }, ..self.at_peak(mode) };
+        let order = RoundSettings { pace: LoadPace::Open { per_second }, ..self.at_peak(mode) };
         let named = [self.floor].into_iter().chain(ours.iter().copied());
         let runners =
             named.filter_map(|name| self.lineup.of(name)).map(|candidate| ServerRunner::new(candidate, order));
@@ -118,7 +118,7 @@ impl Race<'_> {
         RoundSettings {
             connections: mode.connections,
             pipeline: mode.pipeline,
-            pace: Pace::Closed,
+            pace: LoadPace::Closed,
             warm_up: self.times.warm_up,
             duration: self.times.round,
         }

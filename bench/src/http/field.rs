@@ -5,7 +5,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use anyhow::Context as _;
-use tollgate_load::Request;
+use tollgate_load::LoadRequest;
 
 use super::rules::{self, RuleLimit};
 use crate::cores::Cores;
@@ -43,7 +43,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
     let mut lineup = Lineup::new(cores)?;
     let echo = lineup.programs.build("tollgate-bench", "hyper_echo")?;
     let server = lineup.server(ECHO, Command::new(echo), Ready::Says)?;
-    join(&mut lineup, ECHO, &server, Request::post("/v1/check").body(rules::CHECK))?;
+    join(&mut lineup, ECHO, &server, LoadRequest::post("/v1/check").body(rules::CHECK))?;
     let ours = lineup.programs.tollgate(tollgate).and_then(|program| start_tollgate(&mut lineup, &program));
     lineup.excuse("Tollgate", ours);
     lineup.attempt(&[(THROTTLECRAB, start_throttlecrab), (LIMITADOR, start_limitador), (NGINX, start_nginx)]);
@@ -55,7 +55,7 @@ fn join<'a>(
     lineup: &'a mut Lineup<'_>,
     name: &'static str,
     server: &Rc<PeerServer>,
-    request: Request,
+    request: LoadRequest,
 ) -> anyhow::Result<&'a mut Candidate> {
     lineup.join(name, server, &format!("http://{}/", server.address()), request)
 }
@@ -71,9 +71,9 @@ fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()>
         let rules = lineup.write(&format!("{number}-{limit:?}.yaml"), &rules::file(number, limit))?;
         let command = tollgate(program, &rules);
         let server = lineup.server(name, command, Ready::Says)?;
-        join(lineup, name, &server, Request::post("/v1/check").body(rules::CHECK))?.keys = keys;
+        join(lineup, name, &server, LoadRequest::post("/v1/check").body(rules::CHECK))?.keys = keys;
         if name == TOLLGATE {
-            let request = Request::post("/v1/check/batch").body(rules::batch(BATCH_CHECKS));
+            let request = LoadRequest::post("/v1/check/batch").body(rules::batch(BATCH_CHECKS));
             join(lineup, BATCH, &server, request)?.checks = BATCH_CHECKS;
         }
     }
@@ -87,7 +87,7 @@ fn start_throttlecrab(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     command.args(THROTTLECRAB_ROOM);
     let server = lineup.server(THROTTLECRAB, command, Ready::Listens(address))?;
     let body = r#"{"key":"{key}","max_burst":1000000,"count_per_period":1000000,"period":60}"#;
-    join(lineup, THROTTLECRAB, &server, Request::post("/throttle").body(body)).map(drop)
+    join(lineup, THROTTLECRAB, &server, LoadRequest::post("/throttle").body(body)).map(drop)
 }
 
 fn start_limitador(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
@@ -114,5 +114,5 @@ fn start_nginx(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     // One process, so that its CPU time is in one place.
     command.arg("-p").arg(lineup.folder()).arg("-c").arg(config).args(["-g", "master_process off;"]);
     let server = lineup.server(NGINX, command, Ready::Listens(address))?;
-    join(lineup, NGINX, &server, Request::get("/").header("x-key", "{key}")).map(drop)
+    join(lineup, NGINX, &server, LoadRequest::get("/").header("x-key", "{key}")).map(drop)
 }

@@ -111,11 +111,11 @@ pub fn request(user: &str) -> Request<'_> {
 }
 
 /// A decision that the store had no part in counts as a failure: it is not what was to be measured.
-pub fn answer(decision: &Decision) -> Answer {
+pub fn answer(decision: &Decision) -> CheckAnswer {
     match (&decision.verdict, decision.decided_by) {
         (_, DecidedBy::Open | DecidedBy::Closed | DecidedBy::Fallback | DecidedBy::Overflow)
-        | (Verdict::Invalid(_), _) => Answer::Failed,
-        (Verdict::Allow, _) => Answer::Allowed,
-        (Verdict::Deny, _) => Answer::Denied,
+        | (Verdict::Invalid(_), _) => CheckAnswer::Failed,
+        (Verdict::Allow, _) => CheckAnswer::Allowed,
+        (Verdict::Deny, _) => CheckAnswer::Denied,
     }
 }

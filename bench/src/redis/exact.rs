@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
-use tollgate_load::{Pace, Wait};
+use tollgate_load::{LoadPace, WaitMode};
 
 use super::callers::Callers;
 use super::floor::{FloorLoad, FloorScript};
@@ -63,7 +63,7 @@ pub fn run(
 
 fn straight<'a>(floor: &'a FloorScript, name: &'static str, load: FloorLoad) -> StoreRunner<'a> {
     let runner = StoreRunner::new(name, move |time, seed| floor.run(&load, time, seed));
-    if load.wait == Wait::Spin { runner.spinning() } else { runner }
+    if load.wait == WaitMode::Spin { runner.spinning() } else { runner }
 }
 
 fn peak(
@@ -83,21 +83,21 @@ fn peak(
             short(KEYS as usize)
         ),
     );
-    let load = |connections, pipeline, wait| FloorLoad { connections, pipeline, pace: Pace::Closed, wait };
+    let load = |connections, pipeline, wait| FloorLoad { connections, pipeline, pace: LoadPace::Closed, wait };
     let callers = |name, engine: &Arc<Exact>, callers| {
         let load = Callers::new(engine, KEYS);
         StoreRunner::new(name, move |time, seed| load.closed(runtime, callers, time, seed))
     };
     let runners = [
-        straight(&field.floor, FLOOR, load(CALLERS, 1, Wait::Spin)),
+        straight(&field.floor, FLOOR, load(CALLERS, 1, WaitMode::Spin)),
         callers(EXACT, &field.one, CALLERS as u64),
-        straight(&field.floor, FLOOR_PIPELINED, load(CALLERS, 16, Wait::Spin)),
+        straight(&field.floor, FLOOR_PIPELINED, load(CALLERS, 16, WaitMode::Spin)),
         callers(EXACT_MANY, &field.one, CALLERS_MANY),
         callers(EXACT_THREE, &field.three, CALLERS as u64),
-        straight(&field.floor, FLOOR_ALONE, load(1, 1, Wait::Sleep)),
+        straight(&field.floor, FLOOR_ALONE, load(1, 1, WaitMode::Sleep)),
         callers(EXACT_ALONE, &field.one, 1),
         callers(EXACT_ALONE_THREE, &field.three, 1),
-        straight(&field.floor, FLOOR_ALONE_AWAKE, load(1, 1, Wait::Spin)),
+        straight(&field.floor, FLOOR_ALONE_AWAKE, load(1, 1, WaitMode::Spin)),
     ];
     let standings = StoreStandings::race(&runners, redis, times);
     standings.tell(FLOOR, report);
@@ -134,10 +134,10 @@ fn half(
             per_second / 1e3
         ),
     );
-    let pace = Pace::Open { per_second };
+    let pace = LoadPace::Open { per_second };
     let callers = Callers::new(&field.one, KEYS);
     let runners = [
-        straight(&field.floor, FLOOR_OPEN, FloorLoad { connections: CALLERS, pipeline: 1, pace, wait: Wait::Spin }),
+        straight(&field.floor, FLOOR_OPEN, FloorLoad { connections: CALLERS, pipeline: 1, pace, wait: WaitMode::Spin }),
         StoreRunner::new(EXACT_OPEN, |time, seed| callers.open(runtime, per_second, time, seed)).spinning(),
     ];
     let standings = StoreStandings::race(&runners, redis, times);

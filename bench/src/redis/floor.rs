@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use tollgate_core::Clock as _;
-use tollgate_load::{Pace, Wait};
+use tollgate_load::{LoadPace, WaitMode};
 use tollgate_resp::{ReplyLimits, RespValue, decode, write_array_header, write_bulk};
 use tollgate_store::MonotonicClock;
 
@@ -43,8 +43,8 @@ pub struct FloorLoad {
     pub connections: usize,
     /// Commands under way on each of them.
     pub pipeline: usize,
-    pub pace: Pace,
-    pub wait: Wait,
+    pub pace: LoadPace,
+    pub wait: WaitMode,
 }
 
 impl FloorScript {
@@ -59,7 +59,7 @@ impl FloorScript {
         tail.extend_from_slice(b"\r\n");
         let (cost, room) = (PERIOD.as_nanos(), PERIOD.as_nanos() * u128::from(BURST));
         [cost, room, room].iter().for_each(|number| write_bulk(&mut tail, number.to_string().as_bytes()));
-        Ok(Floor { address: SocketAddr::from(([127, 0, 0, 1], redis.port())), head, tail, keys })
+        Ok(FloorScript { address: SocketAddr::from(([127, 0, 0, 1], redis.port())), head, tail, keys })
     }
 
     /// Sends load for that long, and waits for the last reply.
@@ -116,9 +116,9 @@ struct Sender<'a> {
 impl Sender<'_> {
     fn run(&mut self, mut poll: Poll, end: u64) -> anyhow::Result<()> {
         let mut events = Events::with_capacity(1024);
-        let is_closed = matches!(self.load.pace, Pace::Closed);
+        let is_closed = matches!(self.load.pace, LoadPace::Closed);
         // An open loop has to look at the clock; a closed one may sleep.
-        let pause = if self.load.wait == Wait::Spin || !is_closed { Duration::ZERO } else { PATIENCE };
+        let pause = if self.load.wait == WaitMode::Spin || !is_closed { Duration::ZERO } else { PATIENCE };
         loop {
             let now = now(&self.clock);
             if now < end {
@@ -186,7 +186,7 @@ impl Sender<'_> {
     }
 }
 
-fn answer(reply: &RespValue) -> Answer {
+fn answer(reply: &RespValue) -> CheckAnswer {
     match reply.array().and_then(|parts| parts.first()?.integer()) {
         Some(1) => CheckAnswer::Allowed,
         Some(_) => CheckAnswer::Denied,

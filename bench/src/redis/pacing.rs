@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::task::{JoinSet, yield_now};
 use tollgate_core::Clock as _;
-use tollgate_load::Pace;
+use tollgate_load::LoadPace;
 use tollgate_store::MonotonicClock;
 
 /// When checks are due.
@@ -17,8 +17,8 @@ pub struct OpenSchedule {
 
 impl OpenSchedule {
     /// The first is due at `start`.
-    pub fn new(start: u64, pace: Pace) -> OpenSchedule {
-        let gap = if let Pace::Open { per_second } = pace { Some(1e9 / per_second) } else { None };
+    pub fn new(start: u64, pace: LoadPace) -> OpenSchedule {
+        let gap = if let LoadPace::Open { per_second } = pace { Some(1e9 / per_second) } else { None };
         OpenSchedule { start, gap, taken: 0 }
     }
 
@@ -42,7 +42,7 @@ where
 {
     let start = clock.now().nanos();
     let end = start + time.as_nanos() as u64;
-    let mut schedule = OpenSchedule::new(start, Pace::Open { per_second });
+    let mut schedule = OpenSchedule::new(start, LoadPace::Open { per_second });
     let mut tasks = JoinSet::new();
     loop {
         let now = clock.now().nanos();
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn a_late_check_counts_from_when_it_was_due() {
-        let mut schedule = OpenSchedule::new(1_000, Pace::Open { per_second: 1e6 });
+        let mut schedule = OpenSchedule::new(1_000, LoadPace::Open { per_second: 1e6 });
         assert_eq!(schedule.next(999), None);
         assert_eq!(
             [schedule.next(2_500), schedule.next(2_500), schedule.next(2_500)],
             [Some(1_000), Some(2_000), None]
         );
-        assert_eq!(OpenSchedule::new(0, Pace::Closed).next(7), Some(7));
+        assert_eq!(OpenSchedule::new(0, LoadPace::Closed).next(7), Some(7));
     }
 }

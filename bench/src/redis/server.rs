@@ -1,8 +1,8 @@
 //! A real server, and what it tells about itself.
 
 use std::collections::HashMap;
-use tollgate_resp::RespValue;
 use tollgate_lab::redis::{Client, RedisServer};
+use tollgate_resp::RespValue;
 
 use crate::cores::Cores;
 use crate::process;

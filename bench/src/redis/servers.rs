@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tollgate_load::{Pace, Request};
+use tollgate_load::{LoadPace, LoadRequest};
 
 use super::exact::KEYS;
 use super::round::StoreTimes;
@@ -44,7 +44,7 @@ pub fn run(
     let order = RoundSettings {
         connections: CONNECTIONS,
         pipeline: 1,
-        pace: Pace::Closed,
+        pace: LoadPace::Closed,
         warm_up: times.warm_up,
         duration: times.round,
     };
@@ -126,14 +126,14 @@ impl Field<'_> {
         let mut command = tollgate(program, &rules);
         // All users are new at first, and none of them is meant to share a bucket.
         command.args(["--store", &self.redis.url(), "--new-keys-per-second", "1000000"]);
-        self.join(TOLLGATE, command, Ready::Says, Request::post("/v1/check").body(rules::CHECK))
+        self.join(TOLLGATE, command, Ready::Says, LoadRequest::post("/v1/check").body(rules::CHECK))
     }
 
     fn ratelimit(&mut self) -> anyhow::Result<()> {
         let http = free_address()?;
         let command = ratelimit(&self.lineup, http, free_address()?, self.redis.port())?;
         let body = r#"{"domain":"bench","descriptors":[{"entries":[{"key":"user_id","value":"{key}"}]}]}"#;
-        self.join(RATELIMIT, command, Ready::Listens(http), Request::post("/json").body(body))
+        self.join(RATELIMIT, command, Ready::Listens(http), LoadRequest::post("/json").body(body))
     }
 
     fn limitador(&mut self, name: &'static str, storage: &str) -> anyhow::Result<()> {
@@ -142,7 +142,7 @@ impl Field<'_> {
         self.join(name, command, Ready::Listens(http), limitador_check())
     }
 
-    fn join(&mut self, name: &'static str, command: Command, ready: Ready, request: Request) -> anyhow::Result<()> {
+    fn join(&mut self, name: &'static str, command: Command, ready: Ready, request: LoadRequest) -> anyhow::Result<()> {
         let server = self.lineup.server(name, command, ready)?;
         let target = format!("http://{}/", server.address());
         let candidate = self.lineup.join(name, &server, &target, request)?;

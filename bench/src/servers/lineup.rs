@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tempfile::TempDir;
-use tollgate_load::{Plan, Request, Target};
+use tollgate_load::{LoadPlan, LoadRequest, Target};
 
 use super::prepare::Programs;
 use super::server::{PeerServer, Ready};
@@ -32,7 +32,7 @@ pub struct Candidate {
     /// The process of a store behind it, whose CPU time is counted apart.
     pub backend: Option<u32>,
     pub target: Target,
-    pub request: Request,
+    pub request: LoadRequest,
     pub keys: u64,
     /// Checks in a request.
     pub checks: usize,
@@ -79,12 +79,18 @@ impl<'a> Lineup<'a> {
         name: &'static str,
         server: &Rc<PeerServer>,
         target: &str,
-        request: Request,
-        proof: &Request,
+        request: LoadRequest,
+        proof: &LoadRequest,
     ) -> anyhow::Result<&mut Candidate> {
         progress(&format!("  asking {name} for more than it may give"));
-        let plan =
-            Plan { connections: 1, pipeline: 1, keys: 1, warm_up: Duration::ZERO, duration: PROOF, ..Plan::default() };
+        let plan = LoadPlan {
+            connections: 1,
+            pipeline: 1,
+            keys: 1,
+            warm_up: Duration::ZERO,
+            duration: PROOF,
+            ..LoadPlan::default()
+        };
         let outcome = tollgate_load::run(&Target::parse(target)?, proof, &plan, &mut |_| {})?;
         let (allowed, denied, errors) = (outcome.allowed, outcome.denied, outcome.errors.total());
         anyhow::ensure!(
@@ -101,7 +107,7 @@ impl<'a> Lineup<'a> {
         name: &'static str,
         server: &Rc<PeerServer>,
         target: &str,
-        request: Request,
+        request: LoadRequest,
     ) -> anyhow::Result<&mut Candidate> {
         self.candidates.push(Candidate {
             name,

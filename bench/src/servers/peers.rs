@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
-use tollgate_load::Request;
+use tollgate_load::LoadRequest;
 
 use super::lineup::Lineup;
 use super::server::free_address;
@@ -33,8 +33,8 @@ pub fn limitador(lineup: &Lineup<'_>, http: SocketAddr, rls: SocketAddr, storage
 }
 
 /// What it is asked over HTTP.
-pub fn limitador_check() -> Request {
-    Request::post("/check_and_report").body(r#"{"namespace":"bench","values":{"user_id":"{key}"},"delta":1}"#)
+pub fn limitador_check() -> LoadRequest {
+    LoadRequest::post("/check_and_report").body(r#"{"namespace":"bench","values":{"user_id":"{key}"},"delta":1}"#)
 }
 
 /// envoyproxy/ratelimit on these addresses and this Redis.

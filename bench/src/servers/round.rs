@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_load::{Outcome, Pace, Plan, Wait};
+use tollgate_load::{LoadPace, LoadPlan, LoadReport, WaitMode};
 
 use super::lineup::Candidate;
 use crate::machine::Ticks;
@@ -20,7 +20,7 @@ pub struct RoundSettings {
     pub connections: usize,
     /// Requests under way on each of them.
     pub pipeline: usize,
-    pub pace: Pace,
+    pub pace: LoadPace,
     pub warm_up: Duration,
     pub duration: Duration,
 }
@@ -67,27 +67,33 @@ pub struct ServerRound {
 impl ServerRound {
     /// Warms up, then measures.
     pub fn run(candidate: &Candidate, order: &RoundSettings, seed: u64) -> anyhow::Result<ServerRound> {
-        let plan = Plan {
+        let plan = LoadPlan {
             connections: order.connections,
             pipeline: order.pipeline,
             pace: order.pace,
             keys: candidate.keys,
             duration: order.warm_up,
             warm_up: Duration::ZERO,
-            wait: Wait::Spin,
+            wait: WaitMode::Spin,
             seed: seed.wrapping_mul(0x9e37_79b9),
-            ..Plan::default()
+            ..LoadPlan::default()
         };
-        let load = |plan: &Plan| tollgate_load::run(&candidate.target, &candidate.request, plan, &mut |_| {});
+        let load = |plan: &LoadPlan| tollgate_load::run(&candidate.target, &candidate.request, plan, &mut |_| {});
         load(&plan)?;
         let spent = || Spent { server: candidate.server.cpu(), backend: candidate.backend.map_or(0, process::cpu) };
         let (before, ticks, watch) = (spent(), Ticks::now(), Stopwatch::start());
-        let outcome = load(&Plan { duration: order.duration, seed: plan.seed + 1, ..plan })?;
+        let outcome = load(&LoadPlan { duration: order.duration, seed: plan.seed + 1, ..plan })?;
         let (own, ticks) = (watch.stop(), (ticks, Ticks::now()));
         Ok(ServerRound::of(candidate.checks as f64, &outcome, spent().since(before), own, ticks))
     }
 
-    fn of(checks: f64, outcome: &Outcome, spent: Spent, own: Elapsed, (before, after): (Ticks, Ticks)) -> ServerRound {
+    fn of(
+        checks: f64,
+        outcome: &LoadReport,
+        spent: Spent,
+        own: Elapsed,
+        (before, after): (Ticks, Ticks),
+    ) -> ServerRound {
         let (server, backend) = (spent.server as f64, spent.backend as f64);
         let decided = (outcome.allowed + outcome.denied) as f64;
         let seconds = own.wall / 1e9;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tollgate_load::{Message, Request};
+use tollgate_load::{LoadRequest, ProtobufMessage};
 
 use super::{Mode, RULES, Race, resp, speed};
 use crate::cores::Cores;
@@ -70,11 +70,11 @@ pub fn run(race: &Race<'_>, report: &mut BenchReport) {
 }
 
 /// What Envoy asks: one descriptor of one entry, and so many hits.
-fn should_rate_limit(domain: &str, hits: u64) -> Request {
-    let entry = Message::new().text(1, "user_id").text(2, "{key}");
-    let descriptor = Message::new().message(1, &entry);
-    let message = Message::new().text(1, domain).message(2, &descriptor).number(3, hits);
-    Request::post(SHOULD_RATE_LIMIT).body(message)
+fn should_rate_limit(domain: &str, hits: u64) -> LoadRequest {
+    let entry = ProtobufMessage::new().text(1, "user_id").text(2, "{key}");
+    let descriptor = ProtobufMessage::new().message(1, &entry);
+    let message = ProtobufMessage::new().text(1, domain).message(2, &descriptor).number(3, hits);
+    LoadRequest::post(SHOULD_RATE_LIMIT).body(message)
 }
 
 fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()> {
@@ -82,15 +82,15 @@ fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()>
     let mut command = tollgate(program, &rules);
     command.args(["--grpc", &address.to_string()]);
     let server = lineup.server("Tollgate", command, Ready::Listens(address))?;
-    let attribute = Message::new().text(1, "user_id").text(2, "{key}");
-    let message = || Message::new().message(2, &attribute);
-    let check = |message: Message| Request::post("/tollgate.v1.Tollgate/Check").body(message);
+    let attribute = ProtobufMessage::new().text(1, "user_id").text(2, "{key}");
+    let message = || ProtobufMessage::new().message(2, &attribute);
+    let check = |message: ProtobufMessage| LoadRequest::post("/tollgate.v1.Tollgate/Check").body(message);
     let target = format!("grpc://{address}");
     let (request, proof) = (should_rate_limit("default", 1), should_rate_limit("default", OF_A_MILLION));
     lineup.join_proven(TOLLGATE, &server, &target, request, &proof)?;
     // Another client: the first proof has spent its limit.
-    let attribute = Message::new().text(1, "user_id").text(2, "proof");
-    let proof = check(Message::new().message(2, &attribute).number(3, OF_A_MILLION));
+    let attribute = ProtobufMessage::new().text(1, "user_id").text(2, "proof");
+    let proof = check(ProtobufMessage::new().message(2, &attribute).number(3, OF_A_MILLION));
     lineup.join_proven(TOLLGATE_CHECK, &server, &target, check(message()), &proof).map(drop)
 }
 
@@ -102,9 +102,9 @@ fn start_throttlecrab(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     let server = lineup.server(THROTTLECRAB, command, Ready::Listens(address))?;
     let request = |quantity| {
         let limits = [(2, 1_000_000), (3, 1_000_000), (4, 60), (5, quantity)];
-        let message = Message::new().text(1, "{key}");
+        let message = ProtobufMessage::new().text(1, "{key}");
         let message = limits.iter().fold(message, |message, (field, value)| message.number(*field, *value));
-        Request::post("/throttlecrab.RateLimiter/Throttle").body(message)
+        LoadRequest::post("/throttlecrab.RateLimiter/Throttle").body(message)
     };
     let target = format!("grpc://{address}");
     lineup.join_proven(THROTTLECRAB, &server, &target, request(1), &request(OF_A_MILLION)).map(drop)
@@ -145,9 +145,9 @@ fn start_gubernator(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     let server = lineup.server(GUBERNATOR, command, Ready::Listens(address))?;
     let request = |hits| {
         let limits = [(3, hits), (4, 1_000_000_000), (5, 60_000)]; // hits, limit, milliseconds
-        let asked = Message::new().text(1, "bench").text(2, "{key}");
+        let asked = ProtobufMessage::new().text(1, "bench").text(2, "{key}");
         let asked = limits.iter().fold(asked, |message, (field, value)| message.number(*field, *value));
-        Request::post("/pb.gubernator.V1/GetRateLimits").body(Message::new().message(1, &asked))
+        LoadRequest::post("/pb.gubernator.V1/GetRateLimits").body(ProtobufMessage::new().message(1, &asked))
     };
     lineup.join_proven(GUBERNATOR, &server, &format!("grpc://{address}"), request(1), &request(OF_A_BILLION)).map(drop)
 }

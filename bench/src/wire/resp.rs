@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
-use tollgate_load::Request;
+use tollgate_load::LoadRequest;
 
 use super::{Mode, RULES, Race, speed};
 use crate::cores::Cores;
@@ -37,7 +37,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
     let mut lineup = Lineup::new(cores)?;
     let echo = lineup.programs.build("tollgate-bench", "resp_echo")?;
     let server = lineup.server(ECHO, Command::new(echo), Ready::Says)?;
-    lineup.join(ECHO, &server, &format!("redis://{}", server.address()), Request::command(COMMAND))?;
+    lineup.join(ECHO, &server, &format!("redis://{}", server.address()), LoadRequest::command(COMMAND))?;
     let ours = lineup.programs.tollgate(tollgate).and_then(|program| start_tollgate(&mut lineup, &program));
     lineup.excuse("Tollgate", ours);
     lineup.attempt(&[
@@ -77,8 +77,8 @@ fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()>
     command.args(["--resp", &address.to_string()]);
     let server = lineup.server("Tollgate", command, Ready::Listens(address))?;
     for (name, command, cost) in [(TOLLGATE, COMMAND, " 400000"), (TOLLGATE_CHECK, CHECK, " COST 400000")] {
-        let proof = Request::command(&[command, cost].concat());
-        lineup.join_proven(name, &server, &format!("redis://{address}"), Request::command(command), &proof)?;
+        let proof = LoadRequest::command(&[command, cost].concat());
+        lineup.join_proven(name, &server, &format!("redis://{address}"), LoadRequest::command(command), &proof)?;
     }
     Ok(())
 }
@@ -90,9 +90,9 @@ fn start_throttlecrab(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     command.args(THROTTLECRAB_ROOM);
     let server = lineup.server(THROTTLECRAB, command, Ready::Listens(address))?;
     let request = "THROTTLE {key} 1000000 1000000 60";
-    let proof = Request::command(&[request, " 400000"].concat());
+    let proof = LoadRequest::command(&[request, " 400000"].concat());
     lineup
-        .join_proven(THROTTLECRAB, &server, &format!("redis://{address}"), Request::command(request), &proof)
+        .join_proven(THROTTLECRAB, &server, &format!("redis://{address}"), LoadRequest::command(request), &proof)
         .map(drop)
 }
 
@@ -108,10 +108,10 @@ fn start_redis(lineup: &mut Lineup<'_>, name: &'static str, request: &str, modul
     let target = format!("redis://{address}");
     match module {
         Some(_) => {
-            let proof = Request::command(&[request, " 400000"].concat());
-            lineup.join_proven(name, &server, &target, Request::command(request), &proof).map(drop)
+            let proof = LoadRequest::command(&[request, " 400000"].concat());
+            lineup.join_proven(name, &server, &target, LoadRequest::command(request), &proof).map(drop)
         }
-        None => lineup.join(name, &server, &target, Request::command(request)).map(drop), // limits nothing
+        None => lineup.join(name, &server, &target, LoadRequest::command(request)).map(drop), // limits nothing
     }
 }
 

@@ -1,7 +1,7 @@
 //! A call on its way: what its head said, who asks, and with what it is done.
 
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Control, Precondition, Page};
+use tollgate_control::{Author, Control, Page, Precondition};
 
 use super::Admin;
 use super::endpoint::{Endpoint, Header, NamespaceScope};

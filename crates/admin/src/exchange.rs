@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tollgate_control::record::{
     ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, RuleDraft, RuleRecord,
 };
-use tollgate_control::{ClientFilter, Control, Edit, Precondition, Instant, Listing, OverrideFilter, Page, RuleFilter};
+use tollgate_control::{ClientFilter, Control, Edit, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
 use tollgate_rules::yaml::YamlNode;
@@ -136,7 +136,11 @@ impl Namespace {
         let mut edits = Vec::new();
         let settings = file.settings(&self.settings);
         if settings != self.settings {
-            edits.push(Edit::Namespace { namespace: self.name.clone(), to: Some(settings), expect: Precondition::Anything });
+            edits.push(Edit::Namespace {
+                namespace: self.name.clone(),
+                to: Some(settings),
+                expect: Precondition::Anything,
+            });
         }
         let mut known: HashMap<&str, &RuleRecord> =
             self.rules.iter().map(|rule| (rule.rule_id.as_str(), rule)).collect();
@@ -183,7 +187,12 @@ impl Namespace {
                 Some(id) => (*id).to_owned(),
                 None => override_id(&draft),
             };
-            Edit::Override { namespace: self.name.clone(), override_id, to: Some(draft), expect: Precondition::Anything }
+            Edit::Override {
+                namespace: self.name.clone(),
+                override_id,
+                to: Some(draft),
+                expect: Precondition::Anything,
+            }
         };
         specs.iter().map(edit).collect()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 use tollgate_control::record::Role;
-use tollgate_control::{Instant, Enforcement};
+use tollgate_control::{Enforcement, Instant};
 use tracing::warn;
 
 use super::call::Call;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use tollgate_control::{Instant, Enforcement};
+use tollgate_control::{Enforcement, Instant};
 use tollgate_rules::RuleSpec;
 
 /// The node behind the admin API.

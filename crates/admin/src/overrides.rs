@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{OverrideDraft, OverrideRecord};
-use tollgate_control::{Control, Edit, Precondition, RecordKind, OverrideFilter};
+use tollgate_control::{Control, Edit, OverrideFilter, Precondition, RecordKind};
 
 use super::call::{Call, IfMatch};
 use super::changes;

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use parking_lot::Mutex;
-use tollgate_control::{Instant, Enforcement};
+use tollgate_control::{Enforcement, Instant};
 
 /// Where the switch stands, and what it turns.
 pub struct Switchboard {
@@ -105,7 +105,8 @@ mod tests {
         assert_eq!(switchboard.set(setting(Enforcement::Enforce, 10, Scope::Fleet)), off);
         assert_eq!(switchboard.set(setting(Enforcement::Off, 20, Scope::Fleet)).scope, Scope::Fleet);
         assert_eq!(*turned.lock(), [Enforcement::Off, Enforcement::Off]);
-        let (ours, theirs) = (setting(Enforcement::Shadow, 40, Scope::Node), setting(Enforcement::Enforce, 30, Scope::Fleet));
+        let (ours, theirs) =
+            (setting(Enforcement::Shadow, 40, Scope::Node), setting(Enforcement::Enforce, 30, Scope::Fleet));
         switchboard.set(ours);
         assert_eq!(switchboard.confirm(ours, theirs), theirs);
         assert_eq!(switchboard.confirm(ours, off), theirs, "somebody else was faster");

@@ -21,7 +21,10 @@ impl Config {
         }
         if self.require_token && self.token_file.is_none() && self.control.db == DbPlace::Off {
             let help = "keep a database (db), or name a token_file";
-            found.push(("require_token", ParseError::new("there is no database whose tokens callers could present", help)));
+            found.push((
+                "require_token",
+                ParseError::new("there is no database whose tokens callers could present", help),
+            ));
         }
         found.extend(self.shared_address());
         found.extend(self.store.conflicts());
@@ -96,7 +99,9 @@ impl Config {
         ];
         match rows.into_iter().find(|(exposed, ..)| !exposed.is_empty()) {
             None => Ok(()),
-            Some((exposed, what, help)) => Err(Mistake { place: exposed.join(" and "), fault: ParseError::new(what, help) }),
+            Some((exposed, what, help)) => {
+                Err(Mistake { place: exposed.join(" and "), fault: ParseError::new(what, help) })
+            }
         }
     }
 

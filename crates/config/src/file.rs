@@ -7,7 +7,7 @@ use std::path::Path;
 use tollgate_rules::problem::{ParseError, Problem, Problems, quote};
 use tollgate_rules::read::decode;
 use tollgate_rules::yaml::{YamlKey, YamlKind, YamlNode, is_blank};
-use tollgate_rules::{SourcePosition, Report, nearest, yaml};
+use tollgate_rules::{Report, SourcePosition, nearest, yaml};
 
 use super::{SETTINGS, Setting};
 
@@ -120,7 +120,8 @@ fn unknown(key: &YamlKey) -> Problem {
         Some(meant) => format!("did you mean `{meant}`? {listed}"),
         None => listed.to_owned(),
     };
-    Problem::error("unknown-field", key.position(), &key.text, format!("unknown setting {}", quote(&key.text))).help(help)
+    Problem::error("unknown-field", key.position(), &key.text, format!("unknown setting {}", quote(&key.text)))
+        .help(help)
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, ParseError> {

@@ -84,7 +84,9 @@ pub fn mode(text: &str) -> Result<u32, ParseError> {
     let digits = text.strip_prefix('0').unwrap_or(text);
     let is_mode = digits.len() == 3 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     let mode = u32::from_str_radix(digits, 8).ok().filter(|_| is_mode);
-    mode.ok_or_else(|| ParseError::new(format!("{} is not a mode", quote(text)), "write three octal digits such as 0660"))
+    mode.ok_or_else(|| {
+        ParseError::new(format!("{} is not a mode", quote(text)), "write three octal digits such as 0660")
+    })
 }
 
 pub fn size(text: &str, range: &RangeInclusive<u64>) -> Result<u64, ParseError> {

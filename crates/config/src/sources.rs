@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tollgate_rules::problem::{ParseError, Problem, Problems};
-use tollgate_rules::{SourcePosition, Report, nearest};
+use tollgate_rules::{Report, SourcePosition, nearest};
 
 use super::file::{self, ConfigFile, Unreadable};
 use super::store::without_passwords;

@@ -33,8 +33,8 @@ pub use control::{
 pub use database_url::DatabaseUrl;
 pub use db::{DatabaseTimeouts, Schema};
 pub use edit::{AppliedChanges, Change, ChangeSet, Dependents, Edit, Precondition};
-pub use tollgate_core::Enforcement;
 pub use error::{Error, FieldError, Result};
 pub use instant::Instant;
 pub use kind::RecordKind;
 pub use page::{Listing, Page};
+pub use tollgate_core::Enforcement;

@@ -1,13 +1,13 @@
-//! The clock of a run: nanoseconds as the kernel counts them, read once or twice per event.
+//! The clock of a run: monotonic nanoseconds, read once or twice per event.
 //!
-//! A load generator measures real time or nothing, so this is one of the homes of a real clock. It reads the vDSO
-//! directly, as the store does: `Instant` puts checks around it that cost more than the reading.
+//! A load generator must measure real time, so this module is one of the few that read a real clock. It reads the vDSO
+//! directly, as the store does: the checks in `Instant` cost more than the read itself.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// One second, in the unit of everything in this crate.
+/// One second in nanoseconds, the time unit of this crate.
 pub const SECOND: u64 = 1_000_000_000;
-/// A thousandth of it.
+/// One millisecond in nanoseconds.
 pub const MILLISECOND: u64 = 1_000_000;
 
 /// Nanoseconds on the monotonic clock.
@@ -16,7 +16,7 @@ pub fn now() -> u64 {
     read(ClockId::Monotonic)
 }
 
-/// Nanoseconds that this thread has run.
+/// CPU time of this thread, in nanoseconds.
 pub fn cpu() -> u64 {
     read(ClockId::ThreadCPUTime)
 }

@@ -1,82 +1,64 @@
-//! One connection: what was sent on it, what is under way, what has come of the next reply.
+//! One connection: its socket, its requests in flight, and the bytes of an incomplete reply or request.
 //!
-//! Reading goes through a buffer that all connections share, and a request is written straight from the template: a
-//! connection keeps bytes of its own only when a reply or a request was cut in two, which is rare.
+//! All connections read into one shared buffer, and requests are written straight from the template: a connection
+//! copies bytes only when a reply or a request was cut in two, which is rare.
 
 use std::io;
 
 use mio::{Registry, Token};
 
 use crate::clock;
-use crate::protocol::{Malformed, Verdict};
+use crate::lost::ConnectionLost;
 use crate::replies::Replies;
-use crate::stream::Stream;
-use crate::target::Address;
+use crate::reply::ReplyVerdict;
+use crate::socket::ClientSocket;
+use crate::target::TargetAddress;
 
-/// One connection and its requests under way.
+/// One connection and its requests in flight.
 #[derive(Debug)]
-pub struct Connection {
+pub struct LoadConnection {
     state: State,
-    /// The beginning of a reply.
+    /// The beginning of an incomplete reply.
     partial: Vec<u8>,
-    /// The end of a request that did not fit into the socket, and what the protocol itself has to say.
+    /// Bytes that did not fit into the socket: the end of a request, and control frames of the protocol.
     unsent: Vec<u8>,
     replies: Replies,
-    /// Stands in the line of connections with room.
-    pub is_listed: bool,
+    /// True while the connection is queued as one with room for a request.
+    pub is_queued: bool,
 }
 
 #[derive(Debug, Default)]
 enum State {
-    /// Not before this moment is it opened again.
+    /// Closed; not reopened before `until`.
     Shut {
         until: u64,
     },
-    /// Begun at this moment.
+    /// Connecting.
     Opening {
         since: u64,
-        stream: Stream,
+        stream: ClientSocket,
     },
     Open {
-        stream: Stream,
+        stream: ClientSocket,
     },
     #[default]
     New,
 }
 
-/// Why a connection is of no more use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// It never stood.
-    Unopened(String),
-    /// The server ended it.
-    Closed,
-    /// A reply took too long.
-    Late,
-    /// What came was no reply.
-    Malformed(&'static str),
-}
-
-impl From<Malformed> for Lost {
-    fn from(Malformed(why): Malformed) -> Lost {
-        Lost::Malformed(why)
-    }
-}
-
-impl Connection {
-    /// Not open yet; its replies are read like these.
-    pub fn new(replies: &Replies) -> Connection {
-        Connection {
+impl LoadConnection {
+    /// A connection that is not open yet, and reads its replies like `replies`.
+    pub fn new(replies: &Replies) -> LoadConnection {
+        LoadConnection {
             state: State::New,
             partial: Vec::new(),
             unsent: Vec::new(),
             replies: replies.clone(),
-            is_listed: false,
+            is_queued: false,
         }
     }
 
-    /// Whether it may be opened by now.
-    pub fn wants_opening(&self, now: u64) -> bool {
+    /// True if the connection may be opened now.
+    pub fn may_open(&self, now: u64) -> bool {
         match self.state {
             State::New => true,
             State::Shut { until } => until <= now,
@@ -84,18 +66,25 @@ impl Connection {
         }
     }
 
-    /// Begins to connect.
-    pub fn open(&mut self, address: &Address, registry: &Registry, token: Token, now: u64) -> Result<(), Lost> {
-        let stream = Stream::open(address, registry, token).map_err(|error| Lost::Unopened(error.to_string()))?;
+    /// Starts to connect.
+    pub fn open(
+        &mut self,
+        address: &TargetAddress,
+        registry: &Registry,
+        token: Token,
+        now: u64,
+    ) -> Result<(), ConnectionLost> {
+        let stream = ClientSocket::open(address, registry, token)
+            .map_err(|error| ConnectionLost::Unopened(error.to_string()))?;
         self.state = State::Opening { since: now, stream };
         Ok(())
     }
 
-    /// True if the connection stands: it did before, or does now, and `opening` is to be sent on it.
+    /// True if the connection is established. When it has just been, `opening` is queued on it.
     #[inline]
-    pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, Lost> {
+    pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, ConnectionLost> {
         if let State::Opening { stream, .. } = &self.state {
-            if !stream.is_connected().map_err(|error| Lost::Unopened(error.to_string()))? {
+            if !stream.is_connected().map_err(|error| ConnectionLost::Unopened(error.to_string()))? {
                 return Ok(false);
             }
             self.state = match std::mem::take(&mut self.state) {
@@ -108,18 +97,22 @@ impl Connection {
         Ok(matches!(self.state, State::Open { .. }))
     }
 
-    /// Whether it is of no more use because nothing has come of it since `limit`.
-    pub fn overdue(&self, limit: u64) -> Option<Lost> {
+    /// The timeout of a connection or of its oldest request, if that began before `limit`.
+    pub fn overdue(&self, limit: u64) -> Option<ConnectionLost> {
         match &self.state {
-            State::Opening { since, .. } if *since < limit => Some(Lost::Unopened("it took too long".to_owned())),
-            State::Open { .. } if self.replies.oldest().is_some_and(|start| start < limit) => Some(Lost::Late),
+            State::Opening { since, .. } if *since < limit => {
+                Some(ConnectionLost::Unopened("it took too long".to_owned()))
+            }
+            State::Open { .. } if self.replies.oldest().is_some_and(|start| start < limit) => {
+                Some(ConnectionLost::Late)
+            }
             _ => None,
         }
     }
 
-    /// Hangs up, and tells how many requests are lost with it.
+    /// Closes the connection, and returns the number of requests that are lost with it.
     pub fn shut(&mut self, until: u64) -> u64 {
-        let lost = self.replies.under_way() as u64;
+        let lost = self.replies.in_flight() as u64;
         self.state = State::Shut { until };
         self.partial.clear();
         self.unsent.clear();
@@ -127,12 +120,12 @@ impl Connection {
         lost
     }
 
-    /// Requests under way.
-    pub fn under_way(&self) -> usize {
-        self.replies.under_way()
+    /// Number of requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.replies.in_flight()
     }
 
-    /// How many more requests may go out.
+    /// How many more requests may be sent.
     #[inline]
     pub fn room(&self, pipeline: usize) -> usize {
         match self.state {
@@ -141,24 +134,24 @@ impl Connection {
         }
     }
 
-    /// The stream of the next request, where there are streams.
+    /// Stream number of the next request; 0 for protocols without streams.
     #[inline]
     pub fn next_stream(&self) -> u32 {
         self.replies.next_stream()
     }
 
-    /// Sends requests, begun at these moments.
+    /// Sends requests with these start times.
     #[inline]
-    pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), Lost> {
-        let State::Open { stream } = &mut self.state else { return Err(Lost::Closed) };
+    pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), ConnectionLost> {
+        let State::Open { stream } = &mut self.state else { return Err(ConnectionLost::Closed) };
         self.replies.begin(starts);
         let written = write(stream, bytes)?;
         self.unsent.extend_from_slice(bytes.get(written..).unwrap_or_default());
         Ok(())
     }
 
-    /// Sends what did not fit before.
-    pub fn flush(&mut self) -> Result<(), Lost> {
+    /// Writes the bytes that did not fit into the socket before.
+    pub fn flush(&mut self) -> Result<(), ConnectionLost> {
         if self.unsent.is_empty() {
             return Ok(());
         }
@@ -168,28 +161,28 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads all that is there. `on_reply` gets how long the request took, what the reply says, and something to show.
+    /// Reads all available bytes. `on_reply` receives the latency, the verdict, and bytes to show in case of an error.
     pub fn receive(
         &mut self,
         buffer: &mut [u8],
         is_closing: bool,
-        mut on_reply: impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<(), Lost> {
+        mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<(), ConnectionLost> {
         loop {
             let State::Open { stream } = &mut self.state else { return Ok(()) };
             let read = match stream.read(buffer) {
-                Ok(0) => return Err(Lost::Closed),
+                Ok(0) => return Err(ConnectionLost::Closed),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return Err(Lost::Closed),
+                Err(_) => return Err(ConnectionLost::Closed),
             };
             let now = clock::now();
             self.take_in(buffer.get(..read).unwrap_or_default(), |start, verdict, bytes| {
                 on_reply(now.saturating_sub(start), verdict, bytes);
             })?;
-            // A read that leaves room has emptied the socket, and more would bring another event; but for the end of
-            // the connection, which may have been reported along with the data.
+            // A short read has emptied the socket, and new data raises a new event; but the end of the connection may
+            // have been reported along with this data.
             if read < buffer.len() && !is_closing {
                 return Ok(());
             }
@@ -197,7 +190,7 @@ impl Connection {
     }
 
     #[inline]
-    fn take_in(&mut self, fresh: &[u8], on_reply: impl FnMut(u64, Verdict, &[u8])) -> Result<(), Lost> {
+    fn take_in(&mut self, fresh: &[u8], on_reply: impl FnMut(u64, ReplyVerdict, &[u8])) -> Result<(), ConnectionLost> {
         if self.partial.is_empty() {
             let used = self.replies.take(fresh, &mut self.unsent, on_reply)?;
             self.partial.extend_from_slice(fresh.get(used..).unwrap_or_default());
@@ -211,15 +204,15 @@ impl Connection {
 }
 
 #[inline]
-fn write(stream: &mut Stream, bytes: &[u8]) -> Result<usize, Lost> {
+fn write(stream: &mut ClientSocket, bytes: &[u8]) -> Result<usize, ConnectionLost> {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
         match stream.write(rest) {
-            Ok(0) => return Err(Lost::Closed),
+            Ok(0) => return Err(ConnectionLost::Closed),
             Ok(count) => written += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(Lost::Closed),
+            Err(_) => return Err(ConnectionLost::Closed),
         }
     }
     Ok(written)

@@ -1,48 +1,48 @@
-//! Why a run did not take place. What goes wrong during a run is counted instead, in [`Errors`](crate::Errors).
+//! Why a run could not start. Errors during a run are counted in [`Errors`](crate::Errors).
 
 use std::fmt;
 
-/// What is wrong with the order, or with the place it was sent to.
+/// A run that could not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct LoadError {
     kind: ErrorKind,
     text: String,
 }
 
-/// Whose fault it is.
+/// The cause of a [`LoadError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The target, the request or the plan cannot be used as written.
-    Order,
-    /// Nobody answers there.
+    /// The target, the request or the plan is invalid.
+    Invalid,
+    /// The target does not accept connections.
     Connect,
-    /// This machine lacks something: file descriptors, an event queue.
-    Machine,
+    /// This machine lacks a resource: file descriptors, an event queue.
+    System,
 }
 
-impl Error {
-    pub(crate) fn order(text: impl Into<String>) -> Error {
-        Error { kind: ErrorKind::Order, text: text.into() }
+impl LoadError {
+    pub(crate) fn invalid(text: impl Into<String>) -> LoadError {
+        LoadError { kind: ErrorKind::Invalid, text: text.into() }
     }
 
-    pub(crate) fn connect(text: impl Into<String>) -> Error {
-        Error { kind: ErrorKind::Connect, text: text.into() }
+    pub(crate) fn connect(text: impl Into<String>) -> LoadError {
+        LoadError { kind: ErrorKind::Connect, text: text.into() }
     }
 
-    pub(crate) fn machine(error: std::io::Error) -> Error {
-        Error { kind: ErrorKind::Machine, text: error.to_string() }
+    pub(crate) fn system(error: std::io::Error) -> LoadError {
+        LoadError { kind: ErrorKind::System, text: error.to_string() }
     }
 
-    /// Whose fault it is.
+    /// The cause of a [`LoadError`].
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for LoadError {}

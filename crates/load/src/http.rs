@@ -1,21 +1,21 @@
-//! HTTP/1.1: a request framed, the end of a reply found.
+//! HTTP/1.1: frames a request, and parses a reply.
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
 
-use crate::protocol::{Malformed, REPLY_MAX, Reply, Verdict};
-use crate::request::Request;
-use crate::template::Text;
+use crate::reply::{MalformedReply, ParsedReply, REPLY_MAX, ReplyVerdict};
+use crate::request::LoadRequest;
+use crate::template::TemplateText;
 
-/// Most headers of a reply.
+/// Maximum number of headers of a reply.
 const HEADERS_MAX: usize = 64;
-/// What precedes the decision in a body of ours, and of most others that answer in JSON.
+/// Precedes the decision in the JSON of Tollgate and of most other limiters.
 const MARK: &[u8] = b"\"allowed\":";
 
-/// The request, head and body.
-pub fn frame(request: &Request, host: &str) -> [Text; 2] {
-    let body = Text::new(&request.body);
+/// The head and the body of the request.
+pub fn frame(request: &LoadRequest, host: &str) -> [TemplateText; 2] {
+    let body = TemplateText::new(&request.body);
     let has = |name: &str| request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
     if !has("host") {
@@ -31,75 +31,75 @@ pub fn frame(request: &Request, host: &str) -> [Text; 2] {
         head.push_str(&format!("content-length: {}\r\n", body.bytes.len()));
     }
     head.push_str("\r\n");
-    [Text::new(head), body]
+    [TemplateText::new(head), body]
 }
 
-/// How a reply's body is told from the next reply.
+/// How the end of a reply's body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Length(usize),
     Chunked,
-    /// Up to the end of the connection: then nothing tells a whole reply from half of one.
+    /// Up to the end of the connection, which cannot be told from an incomplete reply.
     None,
 }
 
-/// The first whole reply, interim ones (1xx) skipped.
-pub fn find(bytes: &[u8]) -> Result<Option<Reply>, Malformed> {
+/// The first reply, without interim ones (1xx); `None` if it is incomplete.
+pub fn find(bytes: &[u8]) -> Result<Option<ParsedReply>, MalformedReply> {
     let mut start = 0;
     loop {
         let rest = bytes.get(start..).unwrap_or_default();
         match find_one(rest)? {
             Some((status, reply)) if (100..200).contains(&status) => start += reply.length,
-            Some((_, reply)) => return Ok(Some(Reply { length: start + reply.length, ..reply })),
+            Some((_, reply)) => return Ok(Some(ParsedReply { length: start + reply.length, ..reply })),
             None => return Ok(None),
         }
     }
 }
 
-fn find_one(bytes: &[u8]) -> Result<Option<(u16, Reply)>, Malformed> {
+fn find_one(bytes: &[u8]) -> Result<Option<(u16, ParsedReply)>, MalformedReply> {
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut response = Response::new(&mut []);
     let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut headers);
     let head = match parsed {
         Ok(Status::Complete(head)) => head,
         Ok(Status::Partial) => return Ok(None),
-        Err(_) => return Err(Malformed("this is no head of a reply")),
+        Err(_) => return Err(MalformedReply("not a response head")),
     };
     let status = response.code.unwrap_or(0);
     if status == 101 {
-        return Err(Malformed("the server wants to switch the protocol"));
+        return Err(MalformedReply("the server wants to switch the protocol"));
     }
     let (framing, is_last) = read_headers(response.headers, response.version == Some(0))?;
     let after = bytes.get(head..).unwrap_or_default();
     let length = match framing {
         _ if status < 200 || status == 204 || status == 304 => Some(0),
-        Framing::Length(length) if length > REPLY_MAX => return Err(Malformed("the reply is too long")),
+        Framing::Length(length) if length > REPLY_MAX => return Err(MalformedReply("the reply is too long")),
         Framing::Length(length) => (after.len() >= length).then_some(length),
         Framing::Chunked => chunked(after)?,
-        Framing::None => return Err(Malformed("the reply does not tell its length")),
+        Framing::None => return Err(MalformedReply("the reply has no length")),
     };
     let Some(length) = length else { return Ok(None) };
     let body = after.get(..length).unwrap_or_default();
-    Ok(Some((status, Reply { length: head + length, verdict: verdict(status, body), is_last })))
+    Ok(Some((status, ParsedReply { length: head + length, verdict: verdict(status, body), is_last })))
 }
 
-fn read_headers(headers: &[Header<'_>], is_old: bool) -> Result<(Framing, bool), Malformed> {
+fn read_headers(headers: &[Header<'_>], is_old: bool) -> Result<(Framing, bool), MalformedReply> {
     let (mut framing, mut is_last) = (Framing::None, is_old);
     for header in headers {
-        // By length first: most headers of a reply are none of these three.
+        // Compares the length first: most headers are none of these three.
         match header.name.len() {
             14 if header.name.eq_ignore_ascii_case("content-length") => {
                 let length = std::str::from_utf8(header.value).ok().filter(|text| is_number(text));
                 let length =
-                    length.and_then(|text| text.parse().ok()).ok_or(Malformed("a length that is no number"))?;
+                    length.and_then(|text| text.parse().ok()).ok_or(MalformedReply("a length that is not a number"))?;
                 if framing != Framing::None && framing != Framing::Length(length) {
-                    return Err(Malformed("two lengths"));
+                    return Err(MalformedReply("two lengths"));
                 }
                 framing = Framing::Length(length);
             }
             17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
                 if framing != Framing::None || !header.value.eq_ignore_ascii_case(b"chunked") {
-                    return Err(Malformed("a transfer encoding other than chunked, or beside a length"));
+                    return Err(MalformedReply("a transfer encoding other than chunked, or beside a length"));
                 }
                 framing = Framing::Chunked;
             }
@@ -120,18 +120,18 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Bytes of a chunked body with everything around it; `None` if it goes on.
-fn chunked(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+/// Length of a chunked body with its framing; `None` if it is incomplete.
+fn chunked(bytes: &[u8]) -> Result<Option<usize>, MalformedReply> {
     let mut at = 0;
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
         let (line, size) = match httparse::parse_chunk_size(rest) {
             Ok(Status::Complete(found)) => found,
             Ok(Status::Partial) => return Ok(None),
-            Err(_) => return Err(Malformed("a chunk without a size")),
+            Err(_) => return Err(MalformedReply("a chunk without a size")),
         };
         let size = usize::try_from(size).ok().filter(|size| *size <= REPLY_MAX);
-        let size = size.ok_or(Malformed("the reply is too long"))?;
+        let size = size.ok_or(MalformedReply("the reply is too long"))?;
         at += line;
         if size == 0 {
             return Ok(trailers(bytes.get(at..).unwrap_or_default()).map(|length| at + length));
@@ -139,13 +139,13 @@ fn chunked(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
         at += size;
         match bytes.get(at..at + 2) {
             Some(b"\r\n") => at += 2,
-            Some(_) => return Err(Malformed("a chunk longer than its size")),
+            Some(_) => return Err(MalformedReply("a chunk longer than its size")),
             None => return Ok(None),
         }
     }
 }
 
-/// Bytes up to and with the empty line that ends a chunked body.
+/// Length of the trailers, including the empty line that ends a chunked body.
 fn trailers(bytes: &[u8]) -> Option<usize> {
     if bytes.starts_with(b"\r\n") {
         return Some(2);
@@ -153,13 +153,13 @@ fn trailers(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// The status decides; among the good ones the first mark in the body, if there is any.
-fn verdict(status: u16, body: &[u8]) -> Verdict {
+/// The decision: by status, and for 2xx by the first `"allowed":` in the body, if there is one.
+fn verdict(status: u16, body: &[u8]) -> ReplyVerdict {
     match status {
-        200..=299 if first_mark(body).is_some_and(|after| after.starts_with(b"false")) => Verdict::Denied,
-        200..=299 => Verdict::Allowed,
-        429 => Verdict::Denied,
-        status => Verdict::Failed(status),
+        200..=299 if first_mark(body).is_some_and(|after| after.starts_with(b"false")) => ReplyVerdict::Denied,
+        200..=299 => ReplyVerdict::Allowed,
+        429 => ReplyVerdict::Denied,
+        status => ReplyVerdict::Failed(status),
     }
 }
 

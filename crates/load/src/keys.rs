@@ -1,23 +1,23 @@
-//! Which key comes next.
+//! Draws the keys of requests.
 
 use crate::plan::Popularity;
 
-/// Draws key numbers from 0 on, the same ones for the same seed.
+/// Draws key numbers from 0; the same seed gives the same sequence.
 #[derive(Clone, Debug)]
-pub struct Keys {
+pub struct KeySampler {
     state: u64,
     number: u64,
     zipf: Option<Zipf>,
 }
 
-impl Keys {
+impl KeySampler {
     /// Draws from `number` keys.
-    pub fn new(number: u64, popularity: Popularity, seed: u64) -> Keys {
+    pub fn new(number: u64, popularity: Popularity, seed: u64) -> KeySampler {
         let zipf = match popularity {
             Popularity::Uniform => None,
             Popularity::Zipf(exponent) => Some(Zipf::new(number, exponent)),
         };
-        Keys { state: seed, number: number.max(1), zipf }
+        KeySampler { state: seed, number: number.max(1), zipf }
     }
 
     /// The next key.
@@ -29,7 +29,7 @@ impl Keys {
         }
     }
 
-    /// SplitMix64: full period whatever the seed, and three multiplications.
+    /// SplitMix64: full period for every seed, and cheap.
     #[inline]
     fn random(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -38,20 +38,20 @@ impl Keys {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 up to 1, 1 itself left out.
+    /// A number in the range 0..1.
     fn part(&mut self) -> f64 {
         (self.random() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// Zipf's law by rejection from the area under the curve (Hörmann and Derflinger 1996): no table, however many keys.
+/// Zipf's law by rejection-inversion (Hörmann and Derflinger 1996): needs no table for any number of keys.
 #[derive(Clone, Copy, Debug)]
 struct Zipf {
     number: f64,
     exponent: f64,
     area_first: f64,
     area_last: f64,
-    /// Below this distance a rank is accepted unseen.
+    /// Within this distance a rank is accepted without evaluating the curve.
     sure: f64,
 }
 
@@ -80,7 +80,7 @@ impl Zipf {
         place.powf(-self.exponent)
     }
 
-    /// The area under the weight up to a place.
+    /// The integral of the weight up to `place`.
     fn area(self, place: f64) -> f64 {
         match 1.0 - self.exponent {
             rest if rest.abs() < 1e-9 => place.ln(),
@@ -101,20 +101,20 @@ mod tests {
     use super::*;
 
     fn counts(number: u64, popularity: Popularity, draws: usize) -> Vec<usize> {
-        let mut keys = Keys::new(number, popularity, 7);
+        let mut keys = KeySampler::new(number, popularity, 7);
         let mut counts = vec![0; number as usize];
         (0..draws).for_each(|_| counts[keys.draw() as usize] += 1);
         counts
     }
 
     #[test]
-    fn uniform_keys_come_alike() {
+    fn uniform_keys_are_equally_frequent() {
         let counts = counts(10, Popularity::Uniform, 100_000);
         assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
     }
 
     #[test]
-    fn zipf_keys_come_by_rank() {
+    fn zipf_keys_are_weighted_by_rank() {
         for exponent in [0.8, 1.0, 1.2] {
             let counts = counts(1_000, Popularity::Zipf(exponent), 200_000);
             for rank in [2_usize, 5, 10] {
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_same_seed_draws_the_same_keys() {
         let draw = |seed| {
-            let mut keys = Keys::new(1_000_000, Popularity::Uniform, seed);
+            let mut keys = KeySampler::new(1_000_000, Popularity::Uniform, seed);
             std::array::from_fn::<u64, 8, _>(|_| keys.draw())
         };
         assert_eq!(draw(3), draw(3));

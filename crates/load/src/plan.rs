@@ -1,95 +1,96 @@
-//! How hard, how long, and over how many keys.
+//! The plan of a run: connections, rate, duration and keys.
 
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::LoadError;
 
-/// Most connections of one run: each is a file descriptor, and one thread serves them all.
+/// Maximum number of connections: each needs a file descriptor, and one thread serves them all.
 pub const CONNECTIONS_MAX: usize = 50_000;
-/// Most requests under way on one connection.
+/// Maximum number of requests in flight on one connection.
 pub const PIPELINE_MAX: usize = 1_000;
-/// Twelve digits are all the room that a key has.
+/// Maximum number of keys: a key has twelve digits.
 pub const KEYS_MAX: u64 = 1_000_000_000_000;
 
-/// The order for one run.
+/// The plan of one run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// Connections kept open.
+pub struct LoadPlan {
+    /// Number of connections.
     pub connections: usize,
-    /// Requests under way at once on each of them.
+    /// Requests in flight on each connection.
     pub pipeline: usize,
-    /// Load that is sent and not counted: connections, caches and tables settle.
+    /// Time at the start that is not measured, in which connections and caches warm up.
     pub warm_up: Duration,
-    /// Load that counts.
+    /// Measured time.
     pub duration: Duration,
-    /// Who sets the pace.
-    pub pace: Pace,
-    /// How many different keys.
+    /// Closed or open loop.
+    pub pace: LoadPace,
+    /// Number of different keys.
     pub keys: u64,
-    /// Which of them come more often.
+    /// Distribution of the keys.
     pub popularity: Popularity,
-    /// The draw of keys begins here: the same seed asks the same questions.
+    /// Seed of the key sequence: the same seed sends the same requests.
     pub seed: u64,
-    /// What the generator does while no reply is there.
-    pub wait: Wait,
-    /// How long a connection may take to open, and a reply to arrive.
+    /// Whether the generator sleeps or spins while it waits for replies.
+    pub wait: WaitMode,
+    /// Longest time for a connection to open, and for a reply to arrive.
     pub timeout: Duration,
-    /// Open loop: how late a request may be sent. What could not go out by then is given up, and counted.
-    pub patience: Duration,
+    /// Open loop: how late a request may be sent. Requests that could not be sent by then are dropped and counted.
+    pub max_lateness: Duration,
 }
 
-/// Who sets the pace.
+/// Closed or open loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
-    /// The server: a reply brings the next request.
+pub enum LoadPace {
+    /// Closed loop: a reply triggers the next request.
     Closed,
-    /// The clock: so many requests per second fall due, whatever the server does.
+    /// Open loop: requests fall due at a fixed rate, independent of the server.
     Open {
         /// Requests per second.
         per_second: f64,
     },
 }
 
-/// How often a key is asked for.
+/// Distribution of the keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Popularity {
-    /// All alike.
+    /// All keys are equally likely.
     Uniform,
-    /// The n-th key in proportion to n to the power of minus this exponent, as web traffic has it.
+    /// Zipf's law: the n-th key has the weight n to the power of minus this exponent, as in web traffic.
     Zipf(f64),
 }
 
-/// What the generator does while no reply is there.
+/// Whether the generator sleeps or spins while it waits for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// Sleeps until one comes: kind to a shared machine.
+pub enum WaitMode {
+    /// Sleeps until an event arrives: suits a shared machine.
     Sleep,
-    /// Asks again: a server never pays for waking it, which in a virtual machine costs more than a check.
+    /// Polls without sleeping: the server does not pay for waking the generator, which costs more than a check in a
+    /// virtual machine.
     Spin,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for LoadPlan {
+    fn default() -> LoadPlan {
+        LoadPlan {
             connections: 50,
             pipeline: 1,
             warm_up: Duration::from_secs(1),
             duration: Duration::from_secs(10),
-            pace: Pace::Closed,
+            pace: LoadPace::Closed,
             keys: 100_000,
             popularity: Popularity::Uniform,
             seed: 1,
-            wait: Wait::Sleep,
+            wait: WaitMode::Sleep,
             timeout: Duration::from_secs(5),
-            patience: Duration::from_secs(1),
+            max_lateness: Duration::from_secs(1),
         }
     }
 }
 
-impl Plan {
-    /// Refuses what cannot be carried out.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let refuse = |text: String| Err(Error::order(text));
+impl LoadPlan {
+    /// Rejects invalid values.
+    pub(crate) fn check(&self) -> Result<(), LoadError> {
+        let refuse = |text: String| Err(LoadError::invalid(text));
         match self {
             _ if self.connections == 0 || self.connections > CONNECTIONS_MAX => {
                 refuse(format!("{} connections: from 1 to {CONNECTIONS_MAX} can be kept", self.connections))
@@ -100,11 +101,11 @@ impl Plan {
             _ if self.keys == 0 || self.keys > KEYS_MAX => {
                 refuse(format!("{} keys: from 1 to {KEYS_MAX} can be told apart", self.keys))
             }
-            _ if self.duration.is_zero() => refuse("a run of no time measures nothing".to_owned()),
-            Plan { pace: Pace::Open { per_second }, .. } if !(*per_second > 0.0 && *per_second <= 1e9) => {
+            _ if self.duration.is_zero() => refuse("the duration is zero".to_owned()),
+            LoadPlan { pace: LoadPace::Open { per_second }, .. } if !(*per_second > 0.0 && *per_second <= 1e9) => {
                 refuse(format!("{per_second} requests per second: a rate is above 0 and at most 1e9"))
             }
-            Plan { popularity: Popularity::Zipf(exponent), .. } if !(*exponent > 0.0 && *exponent <= 10.0) => {
+            LoadPlan { popularity: Popularity::Zipf(exponent), .. } if !(*exponent > 0.0 && *exponent <= 10.0) => {
                 refuse(format!("an exponent of {exponent}: it is above 0 and at most 10"))
             }
             _ => Ok(()),

@@ -1,67 +1,39 @@
-//! What a protocol has to know: how a request is framed, and what its reply says.
-//!
-//! Everything else in this crate is the same for all of them.
+//! Frames a request for the protocol of its target. The rest of the crate does not depend on the protocol.
 
-use crate::error::Error;
-use crate::replies::{Queue, Replies};
-use crate::request::Request;
-use crate::target::{Protocol, Target};
+use crate::error::LoadError;
+use crate::replies::{InOrderReplies, Replies};
+use crate::request::LoadRequest;
+use crate::target::{Target, TargetProtocol};
 use crate::template::Template;
 use crate::{grpc, http, resp};
 
-/// Longest reply that is waited for: whoever sends more is not answering a check.
-pub const REPLY_MAX: usize = 16 << 20;
-
-/// A request as its protocol sends it.
+/// A request framed for its protocol.
 #[derive(Debug)]
-pub struct Framed {
-    /// Sent again and again.
+pub struct FramedRequest {
+    /// The bytes of a request, patched and sent repeatedly.
     pub template: Template,
-    /// Sent first on every connection.
+    /// Bytes sent first on every connection.
     pub opening: Vec<u8>,
-    /// How a connection's replies are read.
+    /// The initial state of a connection's replies.
     pub replies: Replies,
 }
 
-/// One whole reply at the front of what was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Its bytes.
-    pub length: usize,
-    /// What it says.
-    pub verdict: Verdict,
-    /// The server closes the connection after it.
-    pub is_last: bool,
-}
-
-/// What a reply says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The request may pass.
-    Allowed,
-    /// It may not.
-    Denied,
-    /// No decision, but this status; 0 where the protocol has no numbers for it.
-    Failed(u16),
-}
-
-/// Bytes that are no reply, whatever follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed(pub &'static str);
-
-/// Frames a request, of which up to `copies` go out at once.
-pub fn frame(request: &Request, target: &Target, copies: usize) -> Result<Framed, Error> {
+/// Frames a request, of which up to `copies` are sent at once.
+pub fn frame(request: &LoadRequest, target: &Target, copies: usize) -> Result<FramedRequest, LoadError> {
     request.check()?;
-    let in_order = |template, queue| Framed { template, opening: Vec::new(), replies: Replies::InOrder(queue) };
+    let in_order = |template, queue| FramedRequest { template, opening: Vec::new(), replies: Replies::InOrder(queue) };
     match target.protocol() {
-        Protocol::Http => {
+        TargetProtocol::Http => {
             let template = Template::new(&http::frame(request, target.host()), copies);
-            Ok(in_order(template, Queue::new(http::find)))
+            Ok(in_order(template, InOrderReplies::new(http::find)))
         }
-        Protocol::Resp => {
+        TargetProtocol::Resp => {
             let (text, find) = resp::frame(request)?;
-            Ok(in_order(Template::new(&[text], copies), Queue::new(find)))
+            Ok(in_order(Template::new(&[text], copies), InOrderReplies::new(find)))
         }
-        Protocol::Grpc => grpc::frame(request, target.host(), copies),
+        TargetProtocol::Grpc => {
+            let grpc::FramedCalls { template, opening, streams } = grpc::frame(request, target.host(), copies)?;
+            Ok(FramedRequest { template, opening, replies: Replies::ByStream(streams) })
+        }
     }
 }

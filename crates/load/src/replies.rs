@@ -1,25 +1,22 @@
-//! What is under way on a connection, and how a reply finds its request.
+//! The requests in flight on a connection, and how a reply is matched to its request.
 
 use std::collections::VecDeque;
 
-use crate::connection::Lost;
 use crate::grpc::Streams;
-use crate::protocol::{Malformed, REPLY_MAX, Reply, Verdict};
+use crate::lost::ConnectionLost;
+use crate::reply::{FindReply, REPLY_MAX, ReplyVerdict};
 
-/// Finds the first whole reply; `None` if its end has not come yet.
-pub type Find = fn(&[u8]) -> Result<Option<Reply>, Malformed>;
-
-/// The requests under way on a connection.
+/// The requests in flight on a connection.
 #[derive(Clone, Debug)]
 pub enum Replies {
-    /// Replies come in the order of their requests.
-    InOrder(Queue),
-    /// Every request has a stream of its own, and replies come in any order.
+    /// Replies arrive in the order of their requests.
+    InOrder(InOrderReplies),
+    /// Every request has its own stream, and replies arrive in any order.
     ByStream(Streams),
 }
 
 impl Replies {
-    /// The connection stands, at this moment, and has said its opening.
+    /// The connection is established, and its opening is queued.
     pub fn open(&mut self, now: u64) {
         match self {
             Replies::InOrder(_) => {}
@@ -27,7 +24,7 @@ impl Replies {
         }
     }
 
-    /// How many more requests may go out, if so many may be under way.
+    /// How many more requests may be sent, if `pipeline` may be in flight.
     #[inline]
     pub fn room(&self, pipeline: usize) -> usize {
         match self {
@@ -36,7 +33,7 @@ impl Replies {
         }
     }
 
-    /// The stream of the next request, where there are streams.
+    /// Stream number of the next request; 0 for protocols without streams.
     #[inline]
     pub fn next_stream(&self) -> u32 {
         match self {
@@ -45,7 +42,7 @@ impl Replies {
         }
     }
 
-    /// Requests go out, begun at these moments.
+    /// Adds requests with these start times.
     #[inline]
     pub fn begin(&mut self, starts: impl Iterator<Item = u64>) {
         match self {
@@ -54,22 +51,23 @@ impl Replies {
         }
     }
 
-    /// Takes whole replies off the front, and tells how many bytes those were. `on_reply` gets when the request began,
-    /// what the reply says, and something to show of it; what the protocol itself has to answer goes to `answer`.
+    /// Reads whole replies, and returns the number of bytes read. `on_reply` receives the start time of the request,
+    /// the verdict, and bytes to show in case of an error; control frames that answer the server are appended to
+    /// `answer`.
     #[inline]
     pub fn take(
         &mut self,
         bytes: &[u8],
         answer: &mut Vec<u8>,
-        on_reply: impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<usize, Lost> {
+        on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<usize, ConnectionLost> {
         match self {
             Replies::InOrder(queue) => queue.take(bytes, on_reply),
             Replies::ByStream(streams) => streams.take(bytes, answer, on_reply),
         }
     }
 
-    /// When the oldest request under way began.
+    /// Start time of the oldest request in flight.
     pub fn oldest(&self) -> Option<u64> {
         match self {
             Replies::InOrder(queue) => queue.starts.front().copied(),
@@ -77,15 +75,15 @@ impl Replies {
         }
     }
 
-    /// Requests under way.
-    pub fn under_way(&self) -> usize {
+    /// Number of requests in flight.
+    pub fn in_flight(&self) -> usize {
         match self {
             Replies::InOrder(queue) => queue.starts.len(),
-            Replies::ByStream(streams) => streams.under_way(),
+            Replies::ByStream(streams) => streams.in_flight(),
         }
     }
 
-    /// The connection is gone, and everything that was under way with it.
+    /// Drops all requests in flight: the connection is closed.
     pub fn clear(&mut self) {
         match self {
             Replies::InOrder(queue) => queue.starts.clear(),
@@ -94,35 +92,39 @@ impl Replies {
     }
 }
 
-/// Requests that are answered one after the other.
+/// Requests that are answered in order.
 #[derive(Clone, Debug)]
-pub struct Queue {
-    find: Find,
-    /// When they began, oldest first.
+pub struct InOrderReplies {
+    find: FindReply,
+    /// Start times, oldest first.
     starts: VecDeque<u64>,
 }
 
-impl Queue {
-    /// Nothing under way.
-    pub fn new(find: Find) -> Queue {
-        Queue { find, starts: VecDeque::new() }
+impl InOrderReplies {
+    /// No request in flight.
+    pub fn new(find: FindReply) -> InOrderReplies {
+        InOrderReplies { find, starts: VecDeque::new() }
     }
 
     #[inline]
-    fn take(&mut self, bytes: &[u8], mut on_reply: impl FnMut(u64, Verdict, &[u8])) -> Result<usize, Lost> {
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<usize, ConnectionLost> {
         let mut used = 0;
         while used < bytes.len() {
             let rest = bytes.get(used..).unwrap_or_default();
             let Some(reply) = (self.find)(rest)? else { break };
-            let start = self.starts.pop_front().ok_or(Lost::Malformed("a reply that nobody asked for"))?;
+            let start = self.starts.pop_front().ok_or(ConnectionLost::Malformed("a reply without a request"))?;
             on_reply(start, reply.verdict, rest.get(..reply.length).unwrap_or_default());
             used += reply.length;
             if reply.is_last {
-                return Err(Lost::Closed);
+                return Err(ConnectionLost::Closed);
             }
         }
         match bytes.len() - used > REPLY_MAX {
-            true => Err(Lost::Malformed("the reply is too long")),
+            true => Err(ConnectionLost::Malformed("the reply is too long")),
             false => Ok(used),
         }
     }

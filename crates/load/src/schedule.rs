@@ -1,14 +1,14 @@
-//! The open loop: when requests are due, and which of them come too late to be sent.
+//! The open loop: when requests fall due, and which are too late to be sent.
 
 use crate::clock::SECOND;
 
-/// Requests due at a fixed rate. Pure: it is told the time.
+/// Requests that fall due at a fixed rate. Receives the time as a value.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     start: u64,
-    /// Nanoseconds from one to the next.
+    /// Nanoseconds between two requests.
     gap: f64,
-    /// Requests taken or given up so far: the number of the next.
+    /// Number of the next request: those before were taken or dropped.
     next: u64,
 }
 
@@ -18,26 +18,26 @@ impl Schedule {
         Schedule { start, gap: SECOND as f64 / per_second, next: 0 }
     }
 
-    /// Requests that are due and not taken yet.
+    /// Number of requests that are due and not taken yet.
     pub fn due(&self, now: u64) -> u64 {
         let passed = now.saturating_sub(self.start) as f64 / self.gap;
         let begun = if now < self.start { 0 } else { passed as u64 + 1 };
         begun.saturating_sub(self.next)
     }
 
-    /// When the next one is or was due.
+    /// Due time of the next request.
     pub fn next_at(&self) -> u64 {
         self.at(self.next)
     }
 
-    /// Takes the next one: the time from which its latency counts.
+    /// Takes the next request, and returns its due time, from which its latency counts.
     pub fn take(&mut self) -> u64 {
         self.next += 1;
         self.at(self.next - 1)
     }
 
-    /// Gives up what was due before `limit`, and tells how many those were: the backlog stays bounded.
-    pub fn give_up_before(&mut self, limit: u64) -> u64 {
+    /// Drops the requests that were due before `limit`, and returns their number: the backlog stays bounded.
+    pub fn drop_before(&mut self, limit: u64) -> u64 {
         let due = self.due(limit.saturating_sub(1));
         self.next += due;
         due
@@ -63,17 +63,17 @@ mod tests {
     }
 
     #[test]
-    fn a_late_request_counts_from_when_it_was_due() {
+    fn the_latency_of_a_late_request_counts_from_its_due_time() {
         let mut schedule = Schedule::new(0, 1_000.0);
         assert_eq!(schedule.due(SECOND), 1_001);
-        assert_eq!(schedule.take(), 0, "a second late, and it shows");
+        assert_eq!(schedule.take(), 0, "a second late");
     }
 
     #[test]
-    fn what_is_too_late_is_given_up_and_counted() {
+    fn requests_that_are_too_late_are_dropped_and_counted() {
         let mut schedule = Schedule::new(0, 1_000.0);
-        assert_eq!(schedule.give_up_before(SECOND / 2), 500);
-        assert_eq!(schedule.give_up_before(SECOND / 2), 0);
+        assert_eq!(schedule.drop_before(SECOND / 2), 500);
+        assert_eq!(schedule.drop_before(SECOND / 2), 0);
         assert_eq!((schedule.take(), schedule.due(SECOND)), (SECOND / 2, 500));
     }
 }

@@ -1,30 +1,30 @@
-//! Counting while the load runs: one second at a time, so that progress can be told.
+//! Counts during a run, second by second, so that progress can be reported.
 
 use std::time::Duration;
 
 use crate::clock::{self, SECOND};
-use crate::outcome::{Errors, Latency, Outcome, Second};
-use crate::protocol::Verdict;
+use crate::reply::ReplyVerdict;
+use crate::report::{Errors, LatencyHistogram, LoadReport, Second};
 
-/// How much of a bad reply is kept to be shown.
+/// Bytes kept of a reply with an error.
 const SHOWN_MAX: usize = 300;
 
-/// Counts since the measuring began.
+/// Counts of the measured time.
 #[derive(Debug)]
 pub struct Tally {
     start: u64,
     second_start: u64,
     cpu: u64,
-    /// Of the present second.
-    fresh: Latency,
-    all: Latency,
+    /// Latencies of the current second.
+    fresh: LatencyHistogram,
+    all: LatencyHistogram,
     pub sent: u64,
     pub unsent: u64,
     pub reconnects: u64,
     pub errors: Errors,
     allowed: u64,
     denied: u64,
-    /// Counts at the last turn of a second.
+    /// Counts at the end of the previous second.
     before: Counts,
     seconds: Vec<Second>,
 }
@@ -37,14 +37,14 @@ struct Counts {
 }
 
 impl Tally {
-    /// Begins.
+    /// Starts counting.
     pub fn new(now: u64) -> Tally {
         Tally {
             start: now,
             second_start: now,
             cpu: clock::cpu(),
-            fresh: Latency::new(),
-            all: Latency::new(),
+            fresh: LatencyHistogram::new(),
+            all: LatencyHistogram::new(),
             sent: 0,
             unsent: 0,
             reconnects: 0,
@@ -56,32 +56,32 @@ impl Tally {
         }
     }
 
-    /// A reply to what was asked at `start` has come.
+    /// Counts a reply.
     #[inline]
-    pub fn reply(&mut self, latency: u64, verdict: Verdict, bytes: &[u8]) {
+    pub fn reply(&mut self, latency: u64, verdict: ReplyVerdict, bytes: &[u8]) {
         self.fresh.record(latency);
         match verdict {
-            Verdict::Allowed => self.allowed += 1,
-            Verdict::Denied => self.denied += 1,
-            Verdict::Failed(status) => {
+            ReplyVerdict::Allowed => self.allowed += 1,
+            ReplyVerdict::Denied => self.denied += 1,
+            ReplyVerdict::Failed(status) => {
                 *self.errors.statuses.entry(status).or_default() += 1;
-                self.note(|| String::from_utf8_lossy(bytes.get(..SHOWN_MAX).unwrap_or(bytes)).into_owned());
+                self.note_error(|| String::from_utf8_lossy(bytes.get(..SHOWN_MAX).unwrap_or(bytes)).into_owned());
             }
         }
     }
 
-    /// Keeps what the first error said.
-    pub fn note(&mut self, what: impl FnOnce() -> String) {
+    /// Keeps the text of the first error.
+    pub fn note_error(&mut self, what: impl FnOnce() -> String) {
         self.errors.first.get_or_insert_with(what);
     }
 
-    /// When the present second ends.
+    /// End of the current second.
     pub fn second_ends(&self) -> u64 {
         self.second_start + SECOND
     }
 
-    /// Closes the present second, unless it is too short to tell anything.
-    pub fn turn(&mut self, now: u64) -> Option<&Second> {
+    /// Ends the current second, unless it is too short to be meaningful.
+    pub fn end_second(&mut self, now: u64) -> Option<&Second> {
         let length = now.saturating_sub(self.second_start) as f64 / SECOND as f64;
         if length < 0.05 && !self.seconds.is_empty() {
             return None;
@@ -101,16 +101,16 @@ impl Tally {
         self.seconds.last()
     }
 
-    /// The measured time is over; what still comes is late, and counts as answered all the same.
-    pub fn close(&mut self, now: u64) -> Closed {
+    /// Ends the measured time. Replies that arrive later are counted, but not towards the rate.
+    pub fn close(&mut self, now: u64) -> MeasuredPeriod {
         self.gather();
-        Closed { duration: now - self.start, in_time: self.all.len(), cpu: clock::cpu() - self.cpu }
+        MeasuredPeriod { duration: now - self.start, in_time: self.all.len(), cpu: clock::cpu() - self.cpu }
     }
 
-    /// The sum of it.
-    pub fn finish(mut self, closed: Closed) -> Outcome {
+    /// The report of the run.
+    pub fn finish(mut self, closed: MeasuredPeriod) -> LoadReport {
         self.gather();
-        Outcome {
+        LoadReport {
             duration: Duration::from_nanos(closed.duration),
             sent: self.sent,
             answered: self.all.len(),
@@ -132,9 +132,9 @@ impl Tally {
     }
 }
 
-/// The measured time at its end.
+/// Facts at the end of the measured time.
 #[derive(Clone, Copy, Debug)]
-pub struct Closed {
+pub struct MeasuredPeriod {
     duration: u64,
     in_time: u64,
     cpu: u64,
@@ -147,12 +147,12 @@ mod tests {
     #[test]
     fn late_replies_count_but_not_towards_the_rate() {
         let mut tally = Tally::new(0);
-        tally.reply(1_000, Verdict::Allowed, b"");
-        tally.reply(3_000, Verdict::Denied, b"");
-        let second = tally.turn(SECOND).cloned().unwrap();
+        tally.reply(1_000, ReplyVerdict::Allowed, b"");
+        tally.reply(3_000, ReplyVerdict::Denied, b"");
+        let second = tally.end_second(SECOND).cloned().unwrap();
         assert_eq!((second.at, second.rate, second.allowed, second.denied), (1.0, 2.0, 1, 1));
         let closed = tally.close(SECOND);
-        tally.reply(2 * SECOND, Verdict::Failed(503), b"busy");
+        tally.reply(2 * SECOND, ReplyVerdict::Failed(503), b"busy");
         let outcome = tally.finish(closed);
         assert_eq!((outcome.answered, outcome.rate, outcome.errors.total()), (3, 2.0, 1));
         assert_eq!(outcome.errors.first.as_deref(), Some("busy"));
@@ -160,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sliver_at_the_end_is_no_second() {
+    fn a_remainder_at_the_end_is_not_a_second() {
         let mut tally = Tally::new(0);
-        assert!(tally.turn(SECOND).is_some());
-        assert!(tally.turn(SECOND + 1_000).is_none());
+        assert!(tally.end_second(SECOND).is_some());
+        assert!(tally.end_second(SECOND + 1_000).is_none());
     }
 }

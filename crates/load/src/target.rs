@@ -1,53 +1,53 @@
-//! Where the load goes.
+//! The target of the load: protocol, address and path.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use crate::error::Error;
+use crate::error::LoadError;
 
-/// What is spoken there.
+/// The protocol of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum TargetProtocol {
     /// HTTP/1.1 with keep-alive.
     Http,
-    /// What clients of Redis speak; pipelined.
+    /// The Redis protocol, pipelined.
     Resp,
-    /// gRPC over HTTP/2 in clear, several streams on a connection.
+    /// gRPC over cleartext HTTP/2, with several streams per connection.
     Grpc,
 }
 
-/// The scheme of a URL, the port that goes without saying, and a URL as it should be.
-const SCHEMES: [(Protocol, &str, u16, &str); 3] = [
-    (Protocol::Http, "http://", 80, "http://127.0.0.1:8080/v1/check"),
-    (Protocol::Resp, "redis://", 6379, "redis://127.0.0.1:6379"),
-    (Protocol::Grpc, "grpc://", 50051, "grpc://127.0.0.1:50051/tollgate.v1.Tollgate/Check"),
+/// Protocol, URL scheme, default port and an example URL.
+const SCHEMES: [(TargetProtocol, &str, u16, &str); 3] = [
+    (TargetProtocol::Http, "http://", 80, "http://127.0.0.1:8080/v1/check"),
+    (TargetProtocol::Resp, "redis://", 6379, "redis://127.0.0.1:6379"),
+    (TargetProtocol::Grpc, "grpc://", 50051, "grpc://127.0.0.1:50051/tollgate.v1.Tollgate/Check"),
 ];
 
-/// An address and what to ask for there.
+/// Where the load goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    protocol: Protocol,
-    address: Address,
+    protocol: TargetProtocol,
+    address: TargetAddress,
     host: String,
     path: String,
 }
 
-/// What a connection is opened to.
+/// The address of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// An address and a port.
+pub enum TargetAddress {
+    /// IP address and port.
     Tcp(SocketAddr),
-    /// A socket in the file system.
+    /// Path of a Unix domain socket.
     Unix(PathBuf),
 }
 
 impl Target {
-    /// Reads `http://host:port/path`, `redis://host:port` or `grpc://host:port/package.Service/Method`; a socket in the
-    /// file system is `http://unix:/run/tollgate.sock:/path`. A name is looked up here, once, and its first address taken.
-    pub fn parse(url: &str) -> Result<Target, Error> {
+    /// Parses `http://host:port/path`, `redis://host:port` or `grpc://host:port/package.Service/Method`; a Unix domain
+    /// socket is `http://unix:/run/tollgate.sock:/path`. A host name is resolved here, once, to its first address.
+    pub fn parse(url: &str) -> Result<Target, LoadError> {
         let known = SCHEMES.iter().find_map(|scheme| Some((scheme, url.strip_prefix(scheme.1)?)));
         let example = known.map_or("http://127.0.0.1:8080/v1/check", |((.., example), _)| example);
-        let refuse = |why: &str| Err(Error::order(format!("{url:?} {why}; write it like {example}")));
+        let refuse = |why: &str| Err(LoadError::invalid(format!("{url:?} {why}; write it like {example}")));
         let Some((&(protocol, _, port, _), rest)) = known else {
             return match url.starts_with("https://") || url.starts_with("rediss://") {
                 true => refuse("wants TLS, which is not measured here"),
@@ -62,7 +62,7 @@ impl Target {
             if !file.starts_with('/') || !path.starts_with('/') {
                 return refuse("names no socket: it is http://unix:/run/tollgate.sock:/v1/check");
             }
-            let address = Address::Unix(PathBuf::from(file));
+            let address = TargetAddress::Unix(PathBuf::from(file));
             return Ok(Target { protocol, address, host: "localhost".to_owned(), path: path.to_owned() });
         }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -73,53 +73,53 @@ impl Target {
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let address = resolve(host, port)?;
-        Ok(Target { protocol, address: Address::Tcp(address), host: host.to_owned(), path })
+        Ok(Target { protocol, address: TargetAddress::Tcp(address), host: host.to_owned(), path })
     }
 
-    /// What is spoken there.
-    pub fn protocol(&self) -> Protocol {
+    /// The protocol of a target.
+    pub fn protocol(&self) -> TargetProtocol {
         self.protocol
     }
 
-    /// What a connection is opened to.
-    pub fn address(&self) -> &Address {
+    /// The address of a target.
+    pub fn address(&self) -> &TargetAddress {
         &self.address
     }
 
-    /// As the Host header has it.
+    /// The value of the `Host` header.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The path with its query.
+    /// The path and query.
     pub fn path(&self) -> &str {
         &self.path
     }
 }
 
 /// `host`, `host:port`, `[::1]:port`.
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, Error> {
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, LoadError> {
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
     let full = if has_port { host.to_owned() } else { format!("{host}:{port}") };
-    let found = full.to_socket_addrs().map_err(|error| Error::order(format!("{host}: {error}")))?.next();
-    found.ok_or_else(|| Error::order(format!("{host} has no address")))
+    let found = full.to_socket_addrs().map_err(|error| LoadError::invalid(format!("{host}: {error}")))?.next();
+    found.ok_or_else(|| LoadError::invalid(format!("{host} has no address")))
 }
 
-impl std::fmt::Display for Protocol {
+impl std::fmt::Display for TargetProtocol {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Protocol::Http => "HTTP",
-            Protocol::Resp => "RESP",
-            Protocol::Grpc => "gRPC",
+            TargetProtocol::Http => "HTTP",
+            TargetProtocol::Resp => "RESP",
+            TargetProtocol::Grpc => "gRPC",
         })
     }
 }
 
-impl std::fmt::Display for Address {
+impl std::fmt::Display for TargetAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Address::Tcp(address) => address.fmt(f),
-            Address::Unix(path) => path.display().fmt(f),
+            TargetAddress::Tcp(address) => address.fmt(f),
+            TargetAddress::Unix(path) => path.display().fmt(f),
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read() {
+    fn parses_addresses() {
         assert_eq!(parsed("http://127.0.0.1:8080/v1/check"), parts("127.0.0.1:8080", "127.0.0.1:8080", "/v1/check"));
         assert_eq!(parsed("http://127.0.0.1"), parts("127.0.0.1:80", "127.0.0.1", "/"));
         assert_eq!(parsed("http://[::1]:9/?a=b#c"), parts("[::1]:9", "[::1]:9", "/?a=b"));
@@ -148,17 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_says_what_is_spoken() {
+    fn the_scheme_selects_the_protocol() {
         let protocol = |url: &str| Target::parse(url).unwrap().protocol();
-        assert_eq!(protocol("http://127.0.0.1"), Protocol::Http);
-        assert_eq!(protocol("redis://127.0.0.1"), Protocol::Resp);
-        assert_eq!(protocol("grpc://127.0.0.1:1/a.B/C"), Protocol::Grpc);
+        assert_eq!(protocol("http://127.0.0.1"), TargetProtocol::Http);
+        assert_eq!(protocol("redis://127.0.0.1"), TargetProtocol::Resp);
+        assert_eq!(protocol("grpc://127.0.0.1:1/a.B/C"), TargetProtocol::Grpc);
         assert_eq!(parsed("redis://127.0.0.1"), parts("127.0.0.1:6379", "127.0.0.1", "/"));
         assert_eq!(parsed("grpc://unix:/run/t.sock:/a.B/C"), parts("/run/t.sock", "localhost", "/a.B/C"));
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_addresses_are_rejected() {
         let cases = [
             "",
             "127.0.0.1:8080",

@@ -1,50 +1,50 @@
-//! Requests as bytes of fixed length, written once and patched in place.
+//! Requests as bytes of fixed length, framed once and patched in place.
 //!
-//! As many copies as may be under way on a connection lie one behind the other, so that a batch is one slice and one
-//! write, and nothing is copied.
+//! A template holds as many consecutive copies as a connection may have in flight, so that a batch is one slice and one
+//! write without copying.
 
 use std::ops::Range;
 
-use crate::keys::Keys;
+use crate::keys::KeySampler;
 
-/// What stands where a key goes: `key:` and twelve digits.
+/// Default key, inserted in place of a placeholder: `key:` and twelve digits.
 pub const PLACE: &str = "key:000000000000";
-/// Digits of a key's number.
+/// Digits of a key.
 const DIGITS: usize = 12;
 
-/// Copies of one framed request, with the places of their digits.
+/// Copies of one framed request, with the offsets of their keys.
 #[derive(Clone, Debug)]
 pub struct Template {
     bytes: Vec<u8>,
-    /// Bytes of one copy.
+    /// Length of one copy.
     length: usize,
-    /// In every copy.
-    places: Vec<Place>,
-    /// Where the number of a stream stands, in every copy; nowhere, unless the protocol counts streams.
+    /// The keys of a copy.
+    places: Vec<KeyPlace>,
+    /// Offsets of the stream number in a copy; empty for protocols without streams.
     streams: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Of the first digit, within a copy.
+struct KeyPlace {
+    /// Offset of the first digit, within a copy.
     at: usize,
-    /// Draws a key of its own, instead of the request's.
+    /// True for `{keys}`: draws a key of its own.
     own: bool,
 }
 
-/// Bytes with their placeholders made room for: what a protocol puts into a frame.
+/// Bytes whose placeholders are replaced by default keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text {
-    /// The bytes, every placeholder as wide as a key.
+pub struct TemplateText {
+    /// The bytes, with keys in place of placeholders.
     pub bytes: Vec<u8>,
-    /// Where the digits begin, and whether the key there is drawn anew.
+    /// Offsets of the keys' digits, and whether each draws a key of its own.
     pub places: Vec<(usize, bool)>,
 }
 
-impl Text {
-    /// Finds the placeholders.
-    pub fn new(source: impl AsRef<[u8]>) -> Text {
-        let mut text = Text::default();
+impl TemplateText {
+    /// Replaces the placeholders `{key}` and `{keys}`.
+    pub fn new(source: impl AsRef<[u8]>) -> TemplateText {
+        let mut text = TemplateText::default();
         let mut rest = source.as_ref();
         while let Some(at) = rest.iter().position(|byte| *byte == b'{') {
             let (before, after) = rest.split_at(at);
@@ -66,32 +66,32 @@ impl Text {
         text
     }
 
-    /// How many bytes this will be.
+    /// Length of `source` after its placeholders are replaced.
     pub fn len_of(source: impl AsRef<[u8]>) -> usize {
-        Text::new(source).bytes.len()
+        TemplateText::new(source).bytes.len()
     }
 }
 
 impl Template {
-    /// Pieces laid end to end, as often as requests may go out at once.
-    pub fn new(pieces: &[Text], copies: usize) -> Template {
+    /// Concatenates the pieces of a request, `copies` times.
+    pub fn new(pieces: &[TemplateText], copies: usize) -> Template {
         let (mut frame, mut places) = (Vec::new(), Vec::new());
         for piece in pieces {
-            places.extend(piece.places.iter().map(|(at, own)| Place { at: frame.len() + at, own: *own }));
+            places.extend(piece.places.iter().map(|(at, own)| KeyPlace { at: frame.len() + at, own: *own }));
             frame.extend_from_slice(&piece.bytes);
         }
         Template { bytes: frame.repeat(copies.max(1)), length: frame.len(), places, streams: Vec::new() }
     }
 
-    /// With the number of its stream at these places of every request.
+    /// Sets the offsets of the stream number in a request.
     pub fn with_streams(self, streams: &[usize]) -> Template {
         Template { streams: streams.to_vec(), ..self }
     }
 
-    /// The next so many requests (no more than there are copies), keys drawn. Where streams are counted, the first
-    /// request is on this one, and the others on those that follow: a client's are odd.
+    /// The next `requests` requests (at most the number of copies), with keys drawn. For protocols with streams, the
+    /// first request has the number `stream`, and the others the following odd numbers.
     #[inline]
-    pub fn next(&mut self, requests: usize, keys: &mut Keys, stream: u32) -> &[u8] {
+    pub fn next(&mut self, requests: usize, keys: &mut KeySampler, stream: u32) -> &[u8] {
         for copy in 0..requests {
             let start = copy * self.length;
             let key = digits(keys.draw());
@@ -130,8 +130,8 @@ mod tests {
     use super::*;
     use crate::plan::Popularity;
 
-    fn keys(number: u64) -> Keys {
-        Keys::new(number, Popularity::Uniform, 1)
+    fn keys(number: u64) -> KeySampler {
+        KeySampler::new(number, Popularity::Uniform, 1)
     }
 
     #[test]
@@ -142,8 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_request_gets_the_same_key() {
-        let mut template = Template::new(&[Text::new("a {key} b "), Text::new("{\"k\":\"{key}\"}\n")], 3);
+    fn every_placeholder_of_a_request_gets_the_same_key() {
+        let mut template =
+            Template::new(&[TemplateText::new("a {key} b "), TemplateText::new("{\"k\":\"{key}\"}\n")], 3);
         let sent = String::from_utf8(template.next(3, &mut keys(1_000_000), 0).to_vec()).unwrap();
         let lines: Vec<&str> = sent.lines().collect();
         assert_eq!(lines.len(), 3);
@@ -151,12 +152,12 @@ mod tests {
             let key = &line[2..18];
             assert_eq!(*line, format!("a {key} b {{\"k\":\"{key}\"}}"));
         }
-        assert_ne!(lines[0], lines[1], "and the next one another");
+        assert_ne!(lines[0], lines[1], "the next request gets another");
     }
 
     #[test]
-    fn a_batch_gets_a_key_at_every_place() {
-        let mut template = Template::new(&[Text::new("{keys},{keys},{keys}")], 1);
+    fn a_batch_gets_a_key_at_every_placeholder() {
+        let mut template = Template::new(&[TemplateText::new("{keys},{keys},{keys}")], 1);
         let sent = String::from_utf8(template.next(1, &mut keys(1_000_000), 0).to_vec()).unwrap();
         let mut drawn: Vec<&str> = sent.split(',').collect();
         drawn.dedup();
@@ -164,23 +165,27 @@ mod tests {
     }
 
     #[test]
-    fn braces_that_are_no_places_stay() {
+    fn other_braces_stay() {
         for text in ["", "{", "{}", "{keyx}", "{ke", "{\"a\":{\"b\":1}}", "{{"] {
-            assert_eq!(Text::new(text), Text { bytes: text.as_bytes().to_vec(), places: Vec::new() }, "{text}");
+            assert_eq!(
+                TemplateText::new(text),
+                TemplateText { bytes: text.as_bytes().to_vec(), places: Vec::new() },
+                "{text}"
+            );
         }
-        assert_eq!(Text::new("{{key}}").bytes, format!("{{{PLACE}}}").as_bytes());
+        assert_eq!(TemplateText::new("{{key}}").bytes, format!("{{{PLACE}}}").as_bytes());
     }
 
     #[test]
     fn every_request_gets_a_stream_of_its_own() {
-        let mut template = Template::new(&[Text::new("....{key}|")], 2).with_streams(&[0]);
+        let mut template = Template::new(&[TemplateText::new("....{key}|")], 2).with_streams(&[0]);
         let sent = template.next(2, &mut keys(1), 0x0102_0305).to_vec();
         assert_eq!((&sent[..5], &sent[21..26]), (b"\x01\x02\x03\x05k".as_slice(), b"\x01\x02\x03\x07k".as_slice()));
     }
 
     #[test]
     fn fewer_requests_than_copies_are_a_shorter_slice() {
-        let mut template = Template::new(&[Text::new("x{key}")], 4);
+        let mut template = Template::new(&[TemplateText::new("x{key}")], 4);
         assert_eq!(template.next(0, &mut keys(1), 0), b"");
         assert_eq!(template.next(2, &mut keys(1), 0), b"xkey:000000000000xkey:000000000000");
     }

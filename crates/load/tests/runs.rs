@@ -1,4 +1,4 @@
-//! Whole runs against servers of a few lines, good ones and bad ones.
+//! Whole runs against small servers, correct and faulty.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate_load::{ErrorKind, Message, Outcome, Pace, Plan, Request, Target, run};
+use tollgate_load::{ErrorKind, LoadPace, LoadPlan, LoadReport, LoadRequest, ProtobufMessage, Target, run};
 
-/// What the server does with its n-th request, counted from 1 over all connections.
+/// The reply to the n-th request, counted from 1 over all connections; `None` closes the connection.
 type Answer = fn(u64) -> Option<&'static str>;
 
 const ALLOWED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 16\r\n\r\n{\"allowed\":true}";
@@ -19,7 +19,7 @@ const DENIED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 17\r\n\r\n{\"allowed\":
 const LAST: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 const BUSY: &str = "HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy";
 
-/// Answers every request, which has one such mark; `None` closes the connection instead.
+/// Answers every request. A request contains `mark` once.
 fn answer(mut stream: impl Read + Write, mark: u8, answer: Answer, count: &AtomicU64) {
     let mut buffer = [0; 4096];
     while let Ok(read) = stream.read(&mut buffer) {
@@ -36,12 +36,12 @@ fn answer(mut stream: impl Read + Write, mark: u8, answer: Answer, count: &Atomi
     }
 }
 
-/// A server of HTTP/1.1; every request ends with `}`.
+/// An HTTP/1.1 server; every request ends with `}`.
 fn server(with: Answer) -> (Target, Arc<AtomicU64>) {
     serve("http", "/v1/check", move |stream, count| answer(stream, b'}', with, count))
 }
 
-/// A server on a port of its own; it lasts as long as the test process.
+/// A server on a free port; it runs until the test process ends.
 fn serve(
     scheme: &str,
     path: &str,
@@ -60,18 +60,18 @@ fn serve(
     (target, count)
 }
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> LoadPlan {
+    LoadPlan {
         connections: 4,
         warm_up: Duration::ZERO,
         duration: Duration::from_millis(200),
         timeout: Duration::from_secs(5),
-        ..Plan::default()
+        ..LoadPlan::default()
     }
 }
 
-fn load(target: &Target, plan: &Plan) -> Outcome {
-    run(target, &Request::post(target.path()).body("{\"client_key\":\"{key}\"}"), plan, &mut |_| {}).unwrap()
+fn load(target: &Target, plan: &LoadPlan) -> LoadReport {
+    run(target, &LoadRequest::post(target.path()).body("{\"client_key\":\"{key}\"}"), plan, &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -79,113 +79,115 @@ fn every_request_is_answered_and_counted() {
     let (target, count) = server(|number| Some(if number % 4 == 0 { DENIED } else { ALLOWED }));
     for pipeline in [1, 8] {
         let before = count.load(Ordering::Relaxed);
-        let outcome = load(&target, &Plan { pipeline, ..plan() });
+        let report = load(&target, &LoadPlan { pipeline, ..plan() });
         let served = count.load(Ordering::Relaxed) - before;
         assert!(served > 0);
-        assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");
-        assert_eq!(outcome.allowed + outcome.denied, served);
-        assert!(outcome.denied.abs_diff(served / 4) <= 1);
-        assert!(outcome.rate > 0.0 && outcome.latency.max() >= outcome.latency.quantile(0.5));
-        assert_eq!(outcome.seconds.len(), 1);
+        assert_eq!((report.sent, report.answered, report.errors.total()), (served, served, 0), "{report:?}");
+        assert_eq!(report.allowed + report.denied, served);
+        assert!(report.denied.abs_diff(served / 4) <= 1);
+        assert!(report.rate > 0.0 && report.latency.max() >= report.latency.quantile(0.5));
+        assert_eq!(report.seconds.len(), 1);
     }
 }
 
 #[test]
 fn the_warm_up_does_not_count() {
     let (target, count) = server(|_| Some(ALLOWED));
-    let outcome = load(&target, &Plan { warm_up: Duration::from_millis(100), ..plan() });
-    assert!(outcome.sent < count.load(Ordering::Relaxed));
+    let report = load(&target, &LoadPlan { warm_up: Duration::from_millis(100), ..plan() });
+    assert!(report.sent < count.load(Ordering::Relaxed));
 }
 
 #[test]
 fn the_open_loop_keeps_its_rate() {
     let (target, count) = server(|_| Some(ALLOWED));
-    let pace = Pace::Open { per_second: 1_000.0 };
-    let outcome = load(&target, &Plan { pace, duration: Duration::from_millis(500), ..plan() });
-    assert_eq!(outcome.sent, count.load(Ordering::Relaxed));
-    assert_eq!(outcome.sent, outcome.answered);
-    assert!((outcome.sent + outcome.unsent).abs_diff(500) <= 5, "{outcome:?}");
+    let pace = LoadPace::Open { per_second: 1_000.0 };
+    let report = load(&target, &LoadPlan { pace, duration: Duration::from_millis(500), ..plan() });
+    assert_eq!(report.sent, count.load(Ordering::Relaxed));
+    assert_eq!(report.sent, report.answered);
+    assert!((report.sent + report.unsent).abs_diff(500) <= 5, "{report:?}");
 }
 
 #[test]
-fn what_cannot_be_sent_in_time_is_counted() {
+fn requests_that_cannot_be_sent_in_time_are_counted() {
     let (target, _) = server(|_| {
         std::thread::park_timeout(Duration::from_millis(20));
         Some(ALLOWED)
     });
-    let pace = Pace::Open { per_second: 10_000.0 };
-    let patience = Duration::from_millis(50);
-    let outcome = load(&target, &Plan { pace, patience, connections: 2, ..plan() });
-    assert!(outcome.unsent > 1_000, "{outcome:?}");
-    assert!((outcome.sent + outcome.unsent).abs_diff(2_000) <= 50, "{outcome:?}");
-    assert!(outcome.latency.max() >= patience, "waiting for a connection is part of the latency");
+    let pace = LoadPace::Open { per_second: 10_000.0 };
+    let max_lateness = Duration::from_millis(50);
+    let report = load(&target, &LoadPlan { pace, max_lateness, connections: 2, ..plan() });
+    assert!(report.unsent > 1_000, "{report:?}");
+    assert!((report.sent + report.unsent).abs_diff(2_000) <= 50, "{report:?}");
+    assert!(report.latency.max() >= max_lateness, "waiting for a connection is part of the latency");
 }
 
 #[test]
-fn closed_connections_are_opened_again() {
+fn closed_connections_are_reopened() {
     let (target, _) = server(|number| if number % 10 == 0 { None } else { Some(ALLOWED) });
-    let outcome = load(&target, &plan());
-    assert!(outcome.reconnects > 0 && outcome.allowed > 0, "{outcome:?}");
-    assert_eq!(outcome.sent, outcome.answered + outcome.errors.closed);
+    let report = load(&target, &plan());
+    assert!(report.reconnects > 0 && report.allowed > 0, "{report:?}");
+    assert_eq!(report.sent, report.answered + report.errors.closed);
     let (target, _) = server(|_| Some(LAST));
-    let outcome = load(&target, &plan());
-    assert!(outcome.reconnects > 0, "{outcome:?}");
-    assert_eq!(outcome.errors.total(), 0, "a goodbye is no error");
+    let report = load(&target, &plan());
+    assert!(report.reconnects > 0, "{report:?}");
+    assert_eq!(report.errors.total(), 0, "a closed connection is not an error");
 }
 
 #[test]
-fn a_silent_server_does_not_hold_the_run() {
+fn a_silent_server_does_not_block_the_run() {
     let (target, _) = server(|_| {
         std::thread::park_timeout(Duration::from_secs(60));
         None
     });
-    let outcome = load(&target, &Plan { timeout: Duration::from_millis(100), ..plan() });
-    assert!(outcome.errors.timeout > 0, "{outcome:?}");
-    assert_eq!(outcome.answered, 0);
+    let report = load(&target, &LoadPlan { timeout: Duration::from_millis(100), ..plan() });
+    assert!(report.errors.timeout > 0, "{report:?}");
+    assert_eq!(report.answered, 0);
 }
 
 #[test]
-fn bad_replies_are_told_apart() {
+fn faulty_replies_are_counted_by_kind() {
     let (target, _) = server(|_| Some("220 smtp ready\r\n"));
-    let outcome = load(&target, &plan());
-    assert!(outcome.errors.malformed > 0 && outcome.answered == 0, "{outcome:?}");
+    let report = load(&target, &plan());
+    assert!(report.errors.malformed > 0 && report.answered == 0, "{report:?}");
     let (target, _) = server(|_| Some(BUSY));
-    let outcome = load(&target, &plan());
-    assert_eq!(outcome.errors.statuses.get(&503), Some(&outcome.answered));
-    assert!(outcome.errors.first.as_deref().is_some_and(|text| text.ends_with("busy")), "{outcome:?}");
+    let report = load(&target, &plan());
+    assert_eq!(report.errors.statuses.get(&503), Some(&report.answered));
+    assert!(report.errors.first.as_deref().is_some_and(|text| text.ends_with("busy")), "{report:?}");
 }
 
 #[test]
-fn where_nobody_listens_no_run_begins() {
+fn a_target_that_does_not_listen_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
     drop(listener);
-    let error = run(&target, &Request::get("/"), &plan(), &mut |_| {}).unwrap_err();
+    let error = run(&target, &LoadRequest::get("/"), &plan(), &mut |_| {}).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_plans_and_requests_are_rejected() {
     let (target, _) = server(|_| Some(ALLOWED));
-    let good = Request::get("/");
+    let good = LoadRequest::get("/");
     let plans = [
-        Plan { connections: 0, ..plan() },
-        Plan { pipeline: 0, ..plan() },
-        Plan { keys: 0, ..plan() },
-        Plan { duration: Duration::ZERO, ..plan() },
-        Plan { pace: Pace::Open { per_second: 0.0 }, ..plan() },
-        Plan { pace: Pace::Open { per_second: f64::NAN }, ..plan() },
+        LoadPlan { connections: 0, ..plan() },
+        LoadPlan { pipeline: 0, ..plan() },
+        LoadPlan { keys: 0, ..plan() },
+        LoadPlan { duration: Duration::ZERO, ..plan() },
+        LoadPlan { pace: LoadPace::Open { per_second: 0.0 }, ..plan() },
+        LoadPlan { pace: LoadPace::Open { per_second: f64::NAN }, ..plan() },
     ];
     for plan in plans {
-        assert_eq!(run(&target, &good, &plan, &mut |_| {}).unwrap_err().kind(), ErrorKind::Order, "{plan:?}");
+        assert_eq!(run(&target, &good, &plan, &mut |_| {}).unwrap_err().kind(), ErrorKind::Invalid, "{plan:?}");
     }
-    for request in [Request::get("x"), Request::get("/").header("a b", ""), Request::get("/").header("a", "\r\nb: c")] {
-        assert_eq!(run(&target, &request, &plan(), &mut |_| {}).unwrap_err().kind(), ErrorKind::Order, "{request:?}");
+    for request in
+        [LoadRequest::get("x"), LoadRequest::get("/").header("a b", ""), LoadRequest::get("/").header("a", "\r\nb: c")]
+    {
+        assert_eq!(run(&target, &request, &plan(), &mut |_| {}).unwrap_err().kind(), ErrorKind::Invalid, "{request:?}");
     }
 }
 
 #[test]
-fn a_socket_in_the_file_system_serves_as_well() {
+fn a_unix_domain_socket_works_too() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("load-{}.sock", std::process::id()));
     let _ = std::fs::remove_file(&path); // left by a run that was killed
     let listener = UnixListener::bind(&path).unwrap();
@@ -195,8 +197,8 @@ fn a_socket_in_the_file_system_serves_as_well() {
         }
     });
     let target = Target::parse(&format!("http://unix:{}:/v1/check", path.display())).unwrap();
-    let outcome = load(&target, &plan());
-    assert!(outcome.allowed > 0 && outcome.errors.total() == 0, "{outcome:?}");
+    let report = load(&target, &plan());
+    assert!(report.allowed > 0 && report.errors.total() == 0, "{report:?}");
     let _ = std::fs::remove_file(&path);
 }
 
@@ -204,24 +206,28 @@ fn a_socket_in_the_file_system_serves_as_well() {
 fn commands_are_answered_and_counted() {
     let with = |number| Some(if number % 4 == 0 { "*2\r\n:1\r\n:9\r\n" } else { "*2\r\n:0\r\n:9\r\n" });
     let (target, count) = serve("redis", "", move |stream, count| answer(stream, b'*', with, count));
-    let outcome =
-        run(&target, &Request::command("CL.THROTTLE {key} 15 30 60"), &Plan { pipeline: 16, ..plan() }, &mut |_| {});
-    let (outcome, served) = (outcome.unwrap(), count.load(Ordering::Relaxed));
+    let report = run(
+        &target,
+        &LoadRequest::command("CL.THROTTLE {key} 15 30 60"),
+        &LoadPlan { pipeline: 16, ..plan() },
+        &mut |_| {},
+    );
+    let (report, served) = (report.unwrap(), count.load(Ordering::Relaxed));
     assert!(served > 0);
-    assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");
-    assert!(outcome.denied.abs_diff(served / 4) <= 1);
+    assert_eq!((report.sent, report.answered, report.errors.total()), (served, served, 0), "{report:?}");
+    assert!(report.denied.abs_diff(served / 4) <= 1);
 }
 
 #[test]
-fn a_refused_command_tells_what_the_server_said() {
+fn the_error_of_a_rejected_command_is_kept() {
     let with = |_| Some("-ERR unknown command\r\n");
     let (target, _) = serve("redis", "", move |stream, count| answer(stream, b'*', with, count));
-    let outcome = run(&target, &Request::command("NO {key}"), &plan(), &mut |_| {}).unwrap();
-    assert_eq!(outcome.errors.statuses.get(&0), Some(&outcome.answered));
-    assert_eq!(outcome.errors.first.as_deref(), Some("-ERR unknown command\r\n"));
+    let report = run(&target, &LoadRequest::command("NO {key}"), &plan(), &mut |_| {}).unwrap();
+    assert_eq!(report.errors.statuses.get(&0), Some(&report.answered));
+    assert_eq!(report.errors.first.as_deref(), Some("-ERR unknown command\r\n"));
 }
 
-/// Answers calls as they come in, those of a read in reverse; every fourth is denied. Counts those after the first of a
+/// Answers gRPC calls, those of one read in reverse order; every fourth is denied. Does not count the first call of a
 /// connection.
 fn answer_calls(mut stream: TcpStream, count: &AtomicU64) {
     let (mut buffer, mut bytes) = ([0; 4096], Vec::new());
@@ -264,11 +270,11 @@ fn calls_are_answered_in_any_order_and_counted() {
     let (target, count) = serve("grpc", "/a.B/C", answer_calls);
     for (connections, pipeline) in [(4, 1), (2, 25)] {
         let before = count.load(Ordering::Relaxed);
-        let request = Request::post(target.path()).body(Message::new().text(1, "{key}"));
-        let outcome = run(&target, &request, &Plan { connections, pipeline, ..plan() }, &mut |_| {}).unwrap();
+        let request = LoadRequest::post(target.path()).body(ProtobufMessage::new().text(1, "{key}"));
+        let report = run(&target, &request, &LoadPlan { connections, pipeline, ..plan() }, &mut |_| {}).unwrap();
         let served = count.load(Ordering::Relaxed) - before;
         assert!(served > 0);
-        assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");
-        assert!(outcome.denied.abs_diff(served / 4) <= 1, "{outcome:?}");
+        assert_eq!((report.sent, report.answered, report.errors.total()), (served, served, 0), "{report:?}");
+        assert!(report.denied.abs_diff(served / 4) <= 1, "{report:?}");
     }
 }

@@ -1,7 +1,6 @@
-//! One rule as a document: read from YAML or JSON, written as YAML that can be read again.
+//! One rule as a document: read from YAML or JSON, written as YAML that can be read back.
 //!
-//! The server has the last word about what a rule may say; here text only becomes values, so that a mistake is told once,
-//! by whoever knows.
+//! Only the server validates a rule; this module converts text to values, so that every mistake is reported once.
 
 use std::path::Path;
 
@@ -11,10 +10,10 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{self, YamlKind, YamlNode, is_blank};
 use tollgate_rules::{Report, duration};
 
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 
-/// Fields in the order in which people write them, of rules and of what stands in them; others follow by name.
-const ORDER: [&str; 22] = [
+/// Conventional order of the fields of a rule and of its nested maps; other fields follow by name.
+const FIELD_ORDER: [&str; 22] = [
     "rule_id",
     "client_key",
     "rule",
@@ -39,37 +38,37 @@ const ORDER: [&str; 22] = [
     "enabled",
 ];
 
-/// What a server says of a rule, and nobody may tell it.
-const OF_THE_SERVER: [&str; 7] =
+/// Fields that the server sets.
+const READ_ONLY_FIELDS: [&str; 7] =
     ["source", "location", "mode_override", "created_at", "updated_at", "version", "namespace"];
 
-/// The place of a field among others.
+/// The position of a field in the conventional order.
 pub fn rank(field: &str) -> usize {
-    ORDER.iter().position(|known| *known == field).unwrap_or(ORDER.len())
+    FIELD_ORDER.iter().position(|known| *known == field).unwrap_or(FIELD_ORDER.len())
 }
 
-/// A rule from a file, or standard input for `-`.
+/// A rule that was read from a file or from standard input.
 pub struct RuleDocument {
-    /// The version that it was read from a server as, if it was.
+    /// The version of the rule on the server, if the document has one.
     pub version: Option<String>,
-    /// Its id, if it says so.
+    /// The id, if the document has one.
     pub rule_id: Option<String>,
-    /// The rule itself.
+    /// The fields of the rule.
     pub rule: Map<String, Value>,
 }
 
 impl RuleDocument {
-    /// Reads a file.
+    /// Reads a file, or standard input for `-`.
     pub fn read(path: &Path) -> Result<RuleDocument> {
         let source = input::read(path)?;
         let Value::Object(mut rule) = values(&source)? else {
-            bail!("{} is no rule: a rule is a map, with match, key_by and limit", source.name);
+            bail!("{} is not a rule: a rule is a map, with match, key_by and limit", source.name);
         };
         if rule.contains_key("rules") {
             bail!("{} is a rules file, not a single rule: use tollgate rules import", source.name);
         }
         let version = rule.get("version").map(|version| version.to_string().trim_matches('"').to_owned());
-        OF_THE_SERVER.iter().for_each(|field| {
+        READ_ONLY_FIELDS.iter().for_each(|field| {
             rule.remove(*field);
         });
         // In rules files the name is the id.
@@ -79,7 +78,7 @@ impl RuleDocument {
     }
 }
 
-fn values(source: &Source) -> Result<Value> {
+fn values(source: &SourceText) -> Result<Value> {
     if source.text.trim_start().starts_with('{')
         && let Ok(value) = serde_json::from_str(&source.text)
     {
@@ -93,7 +92,7 @@ fn values(source: &Source) -> Result<Value> {
     Ok(value(&root))
 }
 
-/// Plain `true`, `12` and `~` are what they look like; everything else is text.
+/// Converts plain `true`, `12` and `~`; everything else is text.
 fn value(node: &YamlNode) -> Value {
     match &node.kind {
         YamlKind::List(nodes) => nodes.iter().map(value).collect(),
@@ -108,7 +107,7 @@ fn value(node: &YamlNode) -> Value {
     }
 }
 
-/// Whole numbers and plain decimals, as JSON has them. What is written otherwise stays text, for the server to refuse.
+/// Integers and plain decimals as JSON spells them. Other spellings stay text, and the server rejects them.
 fn number(text: &str) -> Option<Value> {
     let spelled_so = |value: Value| {
         let spelled = value.to_string();
@@ -121,15 +120,15 @@ fn number(text: &str) -> Option<Value> {
 /// A rule as YAML, one field per line.
 pub fn rule_yaml(rule: &Value) -> String {
     let mut fields: Vec<(&String, &Value)> =
-        rule.as_object().into_iter().flatten().filter(|(name, value)| !unsaid(rule, name, value)).collect();
+        rule.as_object().into_iter().flatten().filter(|(name, value)| !is_omitted(rule, name, value)).collect();
     fields.sort_by_key(|(name, _)| rank(name));
     fields.into_iter().map(|(name, value)| format!("{}: {}\n", scalar(name), flow(value))).collect()
 }
 
-/// What goes without saying: what only the server knows, and a name that is the id.
-fn unsaid(rule: &Value, name: &str, value: &Value) -> bool {
+/// True for fields that are not written: those of the server, and a name that equals the id.
+fn is_omitted(rule: &Value, name: &str, value: &Value) -> bool {
     let named_after_its_id = name == "name" && (value == "" || rule.get("rule_id") == Some(value));
-    value.is_null() || OF_THE_SERVER.contains(&name) || named_after_its_id
+    value.is_null() || READ_ONLY_FIELDS.contains(&name) || named_after_its_id
 }
 
 fn flow(value: &Value) -> String {
@@ -149,7 +148,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Text plain where it can be nothing else, otherwise in quotes, which YAML reads as JSON does.
+/// Plain text if it cannot be anything else in YAML, otherwise a quoted string in JSON syntax.
 fn scalar(text: &str) -> String {
     let plain = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '/')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./* ".contains(&byte))
@@ -170,11 +169,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Value {
-        values(&Source { name: "rule.yaml".to_owned(), text: text.to_owned() }).unwrap()
+        values(&SourceText { name: "rule.yaml".to_owned(), text: text.to_owned() }).unwrap()
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_yaml_reads_back() {
         let rule = json!({
             "rule_id": "a-b", "description": "it's: odd # \u{1b} é", "enabled": true, "mode": "off",
             "match": { "endpoint": ["POST /api/*", "GET /x/{id}"], "tier": "!free", "plan": "12", "ip": "10.0.0.0/8" },

@@ -2,19 +2,19 @@
 
 use std::process::ExitCode;
 
-/// How a command ended. The worst of several wins.
+/// The result of a command. Of several results, the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// 0: allowed, done, no problem found, all tests passed.
+    /// 0, success: allowed, done, no problem found, all tests passed.
     Ok,
-    /// 1: denied, refused by a server, problems found, a test failed, a file is not formatted.
+    /// 1, negative result: denied, rejected by a server, problems found, a test failed, a file is not formatted.
     No,
-    /// 2: wrong usage, input that cannot be read, no answer.
+    /// 2, failure: wrong usage, unreadable input, no response.
     Unusable,
 }
 
 impl Exit {
-    /// [`Exit::Ok`] if it holds, [`Exit::No`] if not.
+    /// [`Exit::Ok`] for true, [`Exit::No`] for false.
     pub fn from_success(success: bool) -> Exit {
         if success { Exit::Ok } else { Exit::No }
     }

@@ -1,4 +1,4 @@
-//! Files as they come: bounded, regular, or standard input. Nothing here trusts a name or a size.
+//! Input files of bounded size, or standard input. Neither the type nor the size of a file is trusted.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read};
@@ -7,26 +7,26 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use tollgate_rules::{read::decode, yaml};
 
-/// Longest input accepted: as much as the reader of rules takes.
+/// Longest input accepted: the limit of the rules reader.
 pub const BYTES_MAX: u64 = yaml::TEXT_BYTES_MAX as u64;
 
-/// A text and the name under which it is reported.
+/// The text of a file, and the name under which it is reported.
 #[derive(Debug)]
-pub struct Source {
-    /// The name as people gave it.
+pub struct SourceText {
+    /// The name as given on the command line.
     pub name: String,
-    /// What is in it.
+    /// The content.
     pub text: String,
 }
 
-/// Reads a file, or standard input for `-`. An error of type [`tollgate_rules::Report`] says that it is no text.
-pub fn read(path: &Path) -> Result<Source> {
+/// Reads a file, or standard input for `-`. An error of type [`tollgate_rules::Report`] means that it is not UTF-8.
+pub fn read(path: &Path) -> Result<SourceText> {
     let (name, bytes) = match is_stdin(path) {
         true => ("<stdin>".to_owned(), read_bounded(io::stdin().lock(), "standard input")?),
         false => (path.to_string_lossy().into_owned(), read_file(path)?),
     };
     let text = decode(&name, &bytes)?.to_owned();
-    Ok(Source { name, text })
+    Ok(SourceText { name, text })
 }
 
 /// True for `-`.
@@ -36,7 +36,7 @@ pub fn is_stdin(path: &Path) -> bool {
 
 fn read_file(path: &Path) -> Result<Vec<u8>> {
     let name = path.to_string_lossy();
-    // Looked at before it is opened, because opening a FIFO waits for a writer; and after, because names change hands.
+    // Checked before it is opened, because opening a FIFO blocks; and after, because the file may have been replaced.
     regular(fs::metadata(path).map_err(|error| unreadable(&name, &error))?.file_type(), &name)?;
     let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
     let facts = file.metadata().with_context(|| format!("cannot read {name}"))?;

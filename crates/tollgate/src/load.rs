@@ -1,4 +1,4 @@
-//! From the name of a rules file to rules that can decide.
+//! Reads and compiles rules files.
 
 use std::path::Path;
 
@@ -6,36 +6,36 @@ use anyhow::Result;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, RuleFile};
 
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 
-/// Rules that were read and compiled.
+/// A rules file that was read and compiled.
 #[derive(Debug)]
-pub struct Loaded {
-    /// What the file says.
+pub struct LoadedRules {
+    /// The content of the file.
     pub file: RuleFile,
-    /// The same, ready to decide.
+    /// The compiled rules.
     pub set: RuleSet,
 }
 
-/// Reads and compiles a rules file. An error of type [`Report`] lists everything that is wrong with it.
-pub fn rules(path: &Path) -> Result<Loaded> {
+/// Reads and compiles a rules file. An error of type [`Report`] lists all its problems.
+pub fn rules(path: &Path) -> Result<LoadedRules> {
     Ok(from_source(&input::read(path)?)?)
 }
 
-/// The same with the secret of nodes, so that keys are theirs.
-pub fn rules_with(path: &Path, options: &CompileOptions) -> Result<Loaded> {
+/// The same with the secret of the nodes, which determines the keys of buckets.
+pub fn rules_with(path: &Path, options: &CompileOptions) -> Result<LoadedRules> {
     Ok(compiled(&input::read(path)?, options)?)
 }
 
-/// The same for a text at hand.
-pub fn from_source(source: &Source) -> Result<Loaded, Report> {
-    // Nothing is kept and nobody is served, so the digests need no secret, and print the same in every run.
+/// The same for text that was read already.
+pub fn from_source(source: &SourceText) -> Result<LoadedRules, Report> {
+    // Nothing is stored or served, so the digests need no secret, and are the same in every run.
     compiled(source, &CompileOptions::for_test())
 }
 
-fn compiled(source: &Source, options: &CompileOptions) -> Result<Loaded, Report> {
+fn compiled(source: &SourceText, options: &CompileOptions) -> Result<LoadedRules, Report> {
     let file = tollgate_rules::read(&source.name, &source.text)?;
     let set = RuleSet::compile(std::slice::from_ref(&file), options)
         .map_err(|problems| Report::new(&source.name, &source.text, problems))?;
-    Ok(Loaded { file, set })
+    Ok(LoadedRules { file, set })
 }

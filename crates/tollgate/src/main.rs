@@ -1,15 +1,15 @@
-//! `tollgate`, the one binary: the server, those who ask it, and what works on rules without one.
+//! `tollgate`, the one binary: the server, the clients of a server, and the tools for rules files.
 //!
-//! This file only wires: arguments to a command, its answer to an exit code. See [`cli`] for what can be asked.
+//! This file only wires: arguments to a command, its result to an exit code. [`cli`] lists the commands.
 
 mod admin;
 mod cli;
 mod client;
 mod commands;
+mod decider;
 mod document;
 mod exit;
 mod input;
-mod judge;
 mod load;
 mod output;
 mod render;
@@ -17,6 +17,7 @@ mod replace;
 mod request;
 mod settings;
 mod suite;
+mod url_encoding;
 mod when;
 
 use std::process::ExitCode;
@@ -25,23 +26,23 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::cli::Cli;
-use crate::client::Refusal;
+use crate::client::ApiProblem;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Small allocations from many threads, some freed by others: what a server does all day.
+/// A server makes many small allocations on several threads, and frees some of them on other threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let mut out = Output::of_process();
     let exit = match Cli::try_parse() {
-        Ok(cli) => commands::run(cli, &mut out).unwrap_or_else(|error| {
+        Ok(cli) => cli::run(cli, &mut out).unwrap_or_else(|error| {
             out.error(&error);
-            error.downcast_ref::<Refusal>().map_or(Exit::Unusable, Refusal::exit)
+            error.downcast_ref::<ApiProblem>().map_or(Exit::Unusable, ApiProblem::exit)
         }),
         Err(error) => {
-            // To a closed pipe there is nothing to say, and nobody to say it to.
+            // A closed pipe: there is no reader left to report the error to.
             let _ = error.print();
             match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,

@@ -1,7 +1,7 @@
-//! The only way to the terminal: buffered, coloured where a person looks, quiet when nobody listens any more.
+//! Standard output and standard error: buffered, coloured on a terminal, tolerant of closed pipes.
 //!
-//! A reader who closes the pipe (`| head`) is no error: what is left is dropped, the command runs on, and its exit code
-//! stays the true one.
+//! A closed pipe (`| head`) is not an error: further output is dropped, the command continues, and its exit code does
+//! not change.
 
 use std::io::{self, BufRead, BufWriter, IsTerminal, Read, Stderr, Stdout, Write};
 
@@ -9,7 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use serde_json::Value;
 use tollgate_rules::Report;
 
-use crate::client::Refusal;
+use crate::client::ApiProblem;
 use crate::exit::Exit;
 use crate::render::{Palette, colour_report, visible};
 
@@ -21,13 +21,13 @@ pub struct Output {
     err_palette: Palette,
     is_terminal: bool,
     err_is_terminal: bool,
-    /// Whether a line of progress stands there that has to go first.
+    /// True while a progress line is shown.
     in_progress: bool,
     closed: bool,
 }
 
 impl Output {
-    /// The process's own streams. Colours only on a terminal; `NO_COLOR` and `CLICOLOR_FORCE` are heard.
+    /// The streams of this process. Colours only on a terminal, subject to `NO_COLOR` and `CLICOLOR_FORCE`.
     pub fn of_process() -> Output {
         let palette = |choice: ColorChoice| Palette { colour: choice != ColorChoice::Never };
         Output {
@@ -47,12 +47,12 @@ impl Output {
         self.out_palette
     }
 
-    /// True if a person watches: progress is worth telling.
+    /// True if standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// True once nobody reads: long work for the eyes only may stop.
+    /// True after the reader closed the pipe: work that only produces output may stop.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
@@ -66,17 +66,17 @@ impl Output {
     pub fn line(&mut self, line: &str) -> io::Result<()> {
         self.text(line)?;
         self.text("\n")?;
-        if self.is_terminal { self.keep(BufWriter::flush) } else { Ok(()) }
+        if self.is_terminal { self.write_stdout(BufWriter::flush) } else { Ok(()) }
     }
 
     /// Writes bytes to standard output.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.keep(|out| out.write_all(bytes))
+        self.write_stdout(|out| out.write_all(bytes))
     }
 
     /// Writes what is buffered.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.keep(BufWriter::flush)
+        self.write_stdout(BufWriter::flush)
     }
 
     /// Writes a JSON document over several lines.
@@ -89,62 +89,61 @@ impl Output {
         self.line(&value.to_string())
     }
 
-    /// Says on standard error why a command could not do its work, after what was said before.
+    /// Prints an error to standard error, after the buffered output.
     pub fn error(&mut self, error: &anyhow::Error) {
-        let _ = self.keep(BufWriter::flush); // reported when the command ends
+        let _ = self.write_stdout(BufWriter::flush); // reported when the command ends
         if let Some(report) = error.downcast_ref::<Report>() {
-            self.complain(&colour_report(report, self.err_palette));
-        } else if let Some(refusal) = error.downcast_ref::<Refusal>() {
-            self.complain(&refusal.lines(self.err_palette));
+            self.write_stderr(&colour_report(report, self.err_palette));
+        } else if let Some(problem) = error.downcast_ref::<ApiProblem>() {
+            self.write_stderr(&problem.lines(self.err_palette));
         } else {
             let message = visible(&format!("{error:#}"));
-            self.complain(&format!("{}: {message}\n", self.err_palette.bad("error")));
+            self.write_stderr(&format!("{}: {message}\n", self.err_palette.bad("error")));
         }
     }
 
-    /// Tells a person who waits how far it is, on a line that is written over; nothing takes it away. Where nobody
-    /// watches, nothing is said.
+    /// Shows progress on a terminal, on a line that is overwritten; an empty text removes it.
     pub fn progress(&mut self, text: &str) {
         if self.err_is_terminal && (self.in_progress || !text.is_empty()) {
-            self.complain(&format!("\r\u{1b}[K{}", visible(text)));
+            self.write_stderr(&format!("\r\u{1b}[K{}", visible(text)));
             self.in_progress = !text.is_empty();
         }
     }
 
-    /// Asks a person whether to go on; `None` where there is nobody to ask.
+    /// Asks for confirmation on a terminal; `None` if there is no terminal.
     pub fn confirm(&mut self, question: &str) -> Option<bool> {
         if !self.err_is_terminal || !io::stdin().is_terminal() {
             return None;
         }
-        let _ = self.keep(BufWriter::flush); // reported when the command ends
-        self.complain(&format!("{} [y/N] ", visible(question)));
+        let _ = self.write_stdout(BufWriter::flush); // reported when the command ends
+        self.write_stderr(&format!("{} [y/N] ", visible(question)));
         let mut answer = String::new();
         let read = io::stdin().lock().take(16).read_line(&mut answer);
         Some(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
-    /// Says on standard error what is probably not as meant.
+    /// Prints a warning to standard error.
     pub fn warning(&mut self, text: &str) {
-        let _ = self.keep(BufWriter::flush); // reported when the command ends
-        self.complain(&format!("{}: {}\n", self.err_palette.warn("warning"), visible(text)));
+        let _ = self.write_stdout(BufWriter::flush); // reported when the command ends
+        self.write_stderr(&format!("{}: {}\n", self.err_palette.warn("warning"), visible(text)));
     }
 
-    /// Writes what is still buffered; output that is lost makes any answer unusable.
+    /// Writes the buffered output. Lost output is a failure.
     pub fn finish(mut self) -> Exit {
-        match self.keep(BufWriter::flush) {
+        match self.write_stdout(BufWriter::flush) {
             Ok(()) => Exit::Ok,
             Err(error) => {
-                self.complain(&format!("error: cannot write the output: {error}\n"));
+                self.write_stderr(&format!("error: cannot write the output: {error}\n"));
                 Exit::Unusable
             }
         }
     }
 
-    fn complain(&mut self, text: &str) {
-        let _ = self.err.write_all(text.as_bytes()); // nowhere left to say that this failed
+    fn write_stderr(&mut self, text: &str) {
+        let _ = self.err.write_all(text.as_bytes()); // there is no other stream to report the error to
     }
 
-    fn keep(&mut self, write: impl FnOnce(&mut BufWriter<Stdout>) -> io::Result<()>) -> io::Result<()> {
+    fn write_stdout(&mut self, write: impl FnOnce(&mut BufWriter<Stdout>) -> io::Result<()>) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }

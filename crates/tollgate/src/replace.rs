@@ -1,4 +1,4 @@
-//! Writing files whole: whoever reads one sees the old text or the new one.
+//! Atomic replacement of files: a reader sees the old content or the new one.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Replaces a file in one step, or makes it, readable to its owner alone. A link stays a link.
+/// Replaces a file atomically, or creates it with mode 0600. A symbolic link stays a link.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.display();
     let target = match fs::symlink_metadata(path) {
         Ok(_) => fs::canonicalize(path).with_context(|| format!("cannot find {name}"))?,
-        Err(_) => path.to_owned(), // not there yet, or not to be reached, which the next step says
+        Err(_) => path.to_owned(), // it does not exist, or the next step reports why it cannot be reached
     };
     if fs::metadata(&target).is_ok_and(|facts| !facts.is_file()) {
-        bail!("{name} is not a regular file: it would not be what it was"); // a device would be gone
+        bail!("{name} is not a regular file: it would not be what it was"); // a device would be replaced by a file
     }
     let mut beside = target.clone().into_os_string();
     beside.push(format!(".tollgate-{}", std::process::id()));
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// Renaming a file over `/dev/null` would take it from everybody on the machine.
+    /// Renaming a file over `/dev/null` would remove the device for the whole machine.
     #[test]
     fn only_regular_files_are_replaced() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A request as flags, as JSON, or as a step of a table: owned, until it is asked.
+//! A request from flags, from JSON, or from a step of a test table, as an owned value.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -7,18 +7,18 @@ use tollgate_core::{Attribute, Request, SlotId};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
 
-/// Who asks for what.
+/// An owned request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedRequest {
-    /// Whose rules apply; that of the rules file if none is named.
+    /// The namespace; by default, that of the rules file.
     pub namespace: Option<String>,
-    /// Attributes, each once.
+    /// Attributes by name, without duplicates.
     pub attributes: Vec<(String, String)>,
     /// Units to charge.
     pub cost: u64,
-    /// Only ask.
+    /// Decides without charging.
     pub peek: bool,
-    /// Holds a slot, so that concurrency rules apply.
+    /// Acquires a slot, so that concurrency rules apply.
     pub in_flight: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for OwnedRequest {
 }
 
 impl OwnedRequest {
-    /// Sets an attribute; the name may be any.
+    /// Sets an attribute or the namespace.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if matches!(name, "method" | "path") {
             return Err(format!("`{name}` comes from the endpoint: write endpoint \"GET /path\""));
@@ -48,7 +48,7 @@ impl OwnedRequest {
         Ok(())
     }
 
-    /// Reads a request as the HTTP interface takes it.
+    /// Parses a request in the format of the HTTP API.
     pub fn from_json(text: &str) -> Result<OwnedRequest, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         let Value::Object(fields) = value else {
@@ -90,14 +90,14 @@ impl OwnedRequest {
         Ok(())
     }
 
-    /// Attributes without a name of their own, for [`OwnedRequest::ask`].
+    /// Custom attributes, for [`OwnedRequest::to_request`].
     pub fn custom(&self) -> Vec<(&str, &str)> {
         let custom = self.attributes.iter().filter(|(name, _)| Attribute::from_name(name).is_none());
         custom.map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 
-    /// The request as the engine takes it.
-    pub fn ask<'a>(
+    /// The request in the form that the engine takes.
+    pub fn to_request<'a>(
         &'a self,
         namespace: &'a str,
         custom: &'a [(&'a str, &'a str)],
@@ -113,7 +113,7 @@ impl OwnedRequest {
         if self.peek { request.peek() } else { request }
     }
 
-    /// The request as the HTTP interface takes it.
+    /// The request in the format of the HTTP API.
     pub fn to_json(&self) -> Result<Value> {
         if self.in_flight {
             bail!("--in-flight needs --rules: a check holds no slot on a server, /v1/slots/acquire does");
@@ -134,7 +134,7 @@ impl OwnedRequest {
         Ok(fields.into())
     }
 
-    /// In one line: `api_key=abc endpoint="GET /x" cost=2`.
+    /// One line: `api_key=abc endpoint="GET /x" cost=2`.
     pub fn summary(&self) -> String {
         let quoted = |value: &str| match value.contains([' ', '"']) || value.is_empty() {
             true => format!("{value:?}"),
@@ -150,7 +150,7 @@ impl OwnedRequest {
     }
 }
 
-/// Names that a request has a field for.
+/// The built-in fields of a request.
 fn request_fields() -> impl Iterator<Item = &'static str> {
     Attribute::ALL.into_iter().map(Attribute::name).chain(["namespace"])
 }
@@ -163,28 +163,28 @@ fn is_request_field(name: &str) -> bool {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Request")]
 pub struct AttributeArgs {
-    /// The caller: user:42, key:abc, ip:192.0.2.1, org:acme, or any text
+    /// The client: user:42, key:abc, ip:192.0.2.1, org:acme, or any text
     #[arg(long, visible_alias = "client", value_name = "KEY")]
     client_key: Option<String>,
-    /// The caller's API key
+    /// The API key
     #[arg(long, value_name = "KEY")]
     api_key: Option<String>,
     /// The user
     #[arg(long, value_name = "ID")]
     user_id: Option<String>,
-    /// The caller's address
+    /// The IP address
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<String>,
     /// The organisation
     #[arg(long, value_name = "NAME")]
     org: Option<String>,
-    /// The plan, such as free or paid
+    /// The tier, such as free or paid
     #[arg(long, value_name = "NAME")]
     tier: Option<String>,
     /// "METHOD /path", or just /path
     #[arg(long, value_name = "ENDPOINT")]
     endpoint: Option<String>,
-    /// An attribute of your own; may be repeated
+    /// A custom attribute; may be repeated
     #[arg(long = "attr", value_name = "NAME=VALUE", value_parser = name_and_value)]
     custom: Vec<(String, String)>,
 }
@@ -195,16 +195,16 @@ pub struct AttributeArgs {
 pub struct RequestArgs {
     #[command(flatten)]
     attributes: AttributeArgs,
-    /// Units to charge; 0 reads [default: 1]
+    /// Units to charge; 0 only reads [default: 1]
     #[arg(long, value_name = "N")]
     cost: Option<u64>,
-    /// Only ask: nothing is charged
+    /// Decide without charging
     #[arg(long)]
     peek: bool,
-    /// Hold a slot, so that rules about requests in flight apply
+    /// Acquire a slot, so that concurrency rules apply
     #[arg(long)]
     in_flight: bool,
-    /// Whose rules apply [default: `default`; with rules of a file, the namespace of that file]
+    /// The namespace of the rules [default: `default`; with --rules, the namespace of the file]
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
 }
@@ -221,8 +221,8 @@ impl AttributeArgs {
         self.custom.is_empty() && self.known().into_iter().all(|(_, value)| value.is_none())
     }
 
-    /// Sets what was given on a request.
-    pub fn over(&self, mut request: OwnedRequest) -> OwnedRequest {
+    /// Sets the given attributes on a request.
+    pub fn apply_to(&self, mut request: OwnedRequest) -> OwnedRequest {
         let known = self.known().into_iter().filter_map(|(attribute, value)| Some((attribute.name(), value?)));
         let custom = self.custom.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in known.chain(custom) {
@@ -252,9 +252,9 @@ impl RequestArgs {
         attributes.is_empty() && cost.is_none() && !peek && !in_flight && namespace.is_none()
     }
 
-    /// The request, on top of one that was given in another form.
-    pub fn over(&self, request: OwnedRequest) -> OwnedRequest {
-        let request = self.attributes.over(request);
+    /// Sets the given fields on a request.
+    pub fn apply_to(&self, request: OwnedRequest) -> OwnedRequest {
+        let request = self.attributes.apply_to(request);
         OwnedRequest {
             namespace: self.namespace.clone().or(request.namespace),
             cost: self.cost.unwrap_or(request.cost),
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_request_of_the_http_interface() {
+    fn reads_the_request_of_the_http_api() {
         let text = r#"{"client_key":"user:42","endpoint":"POST /x","cost":3,"attributes":{"region":"eu"}}"#;
         let request = OwnedRequest::from_json(text).unwrap();
         assert_eq!(request.summary(), "region=eu client_key=user:42 endpoint=\"POST /x\" cost=3");
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_does_not_know() {
+    fn rejects_unknown_fields_and_types() {
         let cases = [
             ("[]", "a request is a JSON object"),
             ("{\"cost\":-1}", "`cost` should be a whole number"),
@@ -316,6 +316,6 @@ mod tests {
         let json = OwnedRequest::from_json(r#"{"tier":"free","cost":3}"#).unwrap();
         let attributes = AttributeArgs { tier: Some("paid".to_owned()), ..AttributeArgs::default() };
         let args = RequestArgs { attributes, ..RequestArgs::default() };
-        assert_eq!(args.over(json).summary(), "tier=paid cost=3");
+        assert_eq!(args.apply_to(json).summary(), "tier=paid cost=3");
     }
 }

@@ -1,7 +1,7 @@
-//! The settings of the server as flags, made from the same table as everything else that knows them.
+//! The settings of the server as flags, generated from the settings table.
 //!
-//! clap's derive wants a field per flag, which would be a second list of settings; so the two traits it derives are
-//! written by hand, once, over the table.
+//! clap's derive needs a field per flag, which would be a second list of settings; so its two traits are implemented by
+//! hand over the table.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use tollgate_config::{ConfigError, Resolved, SETTINGS, Setting, Sources};
 
 use crate::output::Output;
 
-/// What the command line says about settings.
+/// Settings given on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsArgs {
     file: Option<PathBuf>,
@@ -21,25 +21,25 @@ pub struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// The configuration in effect. Mistakes and warnings are told on the way; the last mistake is the error.
+    /// The effective configuration. Prints warnings, and all mistakes but the last, which is the error.
     pub fn resolve(&self, out: &mut Output) -> Result<Resolved> {
         self.resolve_over(BTreeMap::new(), out)
     }
 
-    /// The same, over values that somebody else's variables say: those of our own beat them.
-    pub fn resolve_over(&self, others: BTreeMap<&'static str, String>, out: &mut Output) -> Result<Resolved> {
+    /// The same, on top of values from other variables: Tollgate's own settings win.
+    pub fn resolve_over(&self, weaker: BTreeMap<&'static str, String>, out: &mut Output) -> Result<Resolved> {
         let variable = |name: &str| Setting::named(name).map(Setting::variable);
         let mut environment: BTreeMap<String, String> =
-            others.into_iter().filter_map(|(name, value)| Some((variable(name)?, value))).collect();
+            weaker.into_iter().filter_map(|(name, value)| Some((variable(name)?, value))).collect();
         environment.extend(Sources::environment_of_process());
         let sources = Sources { file: self.file.clone(), flags: self.flags.clone(), environment };
-        let resolved = sources.resolve().map_err(|error| all_but_the_last(error, out))?;
+        let resolved = sources.resolve().map_err(|error| report_all_but_last(error, out))?;
         resolved.unknown_environment.iter().for_each(|variable| out.warning(&variable.to_string()));
         Ok(resolved)
     }
 }
 
-fn all_but_the_last(error: ConfigError, out: &mut Output) -> Error {
+fn report_all_but_last(error: ConfigError, out: &mut Output) -> Error {
     let mistakes = error.mistakes.into_iter().map(Error::new);
     let mut errors: Vec<Error> = error.report.into_iter().map(Error::new).chain(mistakes).collect();
     let last = errors.pop().unwrap_or_else(|| Error::msg("the configuration cannot be read"));
@@ -88,7 +88,7 @@ fn argument(setting: &'static Setting) -> Arg {
         .value_parser(check)
         .action(if setting.is_list() { ArgAction::Append } else { ArgAction::Set });
     match setting {
-        // Refused later, where the message does not repeat it.
+        // Checked later, by code whose message does not repeat the value.
         _ if setting.is_secret() => argument.value_parser(clap::value_parser!(String)),
         _ if setting.is_switch() => argument.num_args(0..=1).default_missing_value("true"),
         _ if setting.is_path() => argument.value_hint(ValueHint::FilePath),

@@ -1,7 +1,7 @@
-//! Whole sessions at the admin API of a real server with a database of its own, as text: every `$` line of
-//! `tests/admin/*.txt` is run, and the file must come out again as it is. Instants are written TIME, hashes HASH, tokens
-//! TOKEN_1 and their ids ID_1 (the first is that of the first start), addresses of the server ADMIN and DATA; all else
-//! as in `tests/transcripts.rs`. After a change that is meant: `UPDATE_TRANSCRIPTS=1 cargo test -p tollgate --test admin`.
+//! Transcripts of admin sessions on a real server with its own database: the test runs every `$` line of
+//! `tests/admin/*.txt` and compares the output. Timestamps are shown as TIME, hashes as HASH, tokens as TOKEN_1 and
+//! their ids as ID_1 (the first is the token of the first start), addresses of the server as ADMIN and DATA; otherwise
+//! as in `tests/transcripts.rs`. To update: `UPDATE_TRANSCRIPTS=1 cargo test -p tollgate --test admin`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -31,38 +31,38 @@ macro_rules! sessions {
 
 sessions!(clients, history, mistakes, overrides, rules, sources, tokens);
 
-/// Refusals are written behind: asked for until they are there.
+/// Violations are written asynchronously: the test polls for them.
 #[test]
-fn refusals_are_listed_by_client_rule_and_minute() {
+fn violations_are_listed_by_client_rule_and_minute() {
     let session = session("violations");
-    let said = |args: &[&str]| {
+    let stdout = |args: &[&str]| {
         let output = session.command().args(args).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    assert_eq!(said(&["violations"]), "nobody was refused\n");
+    assert_eq!(stdout(&["violations"]), "no violations\n");
     let url = session.server.url();
     let ask =
         ["check", "--url", url, "--client-key", "user:42", "--endpoint", "GET /a", "--cost", "101", "--repeat", "3"];
-    assert!(said(&ask).ends_with("3 requests: 0 allowed, 3 denied\n"));
+    assert!(stdout(&ask).ends_with("3 requests: 0 allowed, 3 denied\n"));
     let start = MonotonicClock::new().now();
-    while said(&["violations"]) == "nobody was refused\n" {
-        assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no refusals are written");
+    while stdout(&["violations"]) == "no violations\n" {
+        assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no violations are written");
     }
-    let list = said(&["violations", "list", "--client", "user:42", "--rule", "per-client", "--from", "1h"]);
+    let list = stdout(&["violations", "list", "--client", "user:42", "--rule", "per-client", "--from", "1h"]);
     let lines: Vec<String> = list.lines().map(|line| squeezed(&masked(line))).collect();
     assert_eq!(lines[0], "LAST  CLIENT  RULE  ENDPOINT  REFUSED  COUNT  LIMIT");
     let cells: Vec<&str> = lines[1].split("  ").collect();
     let digest = list.split_whitespace().find(|word| word.starts_with("user:")).unwrap();
-    assert!(digest.starts_with("user:#") && digest.len() == 30, "kept as a digest, found by the key: {list}");
+    assert!(digest.starts_with("user:#") && digest.len() == 30, "stored as a digest, found by the key: {list}");
     assert_eq!((cells[0], &cells[2..]), ("TIME", &["per-client", "/a", "3", "201", "100"][..]));
     assert_eq!(lines.len(), 2);
-    // Without the age, which a slow machine changes between the two.
-    let found = |args: &[&str]| said(args).lines().map(|line| squeezed(&timeless(line))).collect::<Vec<_>>();
+    // Without the age, which differs between the two calls on a slow machine.
+    let found = |args: &[&str]| stdout(args).lines().map(|line| squeezed(&timeless(line))).collect::<Vec<_>>();
     assert_eq!(found(&["violations", "--client", digest]), found(&["violations"]), "and by the digest itself");
-    assert_eq!(said(&["violations", "--client", "user:43"]), "nobody was refused\n");
-    assert!(said(&["violations", "top", "--rule", "per-client"]).contains(digest));
-    let top = said(&["violations", "top", "--by", "rule"]);
+    assert_eq!(stdout(&["violations", "--client", "user:43"]), "no violations\n");
+    assert!(stdout(&["violations", "top", "--rule", "per-client"]).contains(digest));
+    let top = stdout(&["violations", "top", "--by", "rule"]);
     let lines: Vec<String> = top.lines().map(|line| squeezed(&masked(line))).collect();
     assert_eq!(lines, ["RULE  REFUSED  LAST", "per-client  3  TIME"]);
 }
@@ -84,7 +84,7 @@ fn session(name: &str) -> Session {
 struct Session {
     server: Server,
     dir: Dir,
-    /// Tokens and their ids, and how they are shown.
+    /// Tokens and their ids, with their placeholders.
     secrets: Vec<(String, String)>,
 }
 
@@ -97,7 +97,7 @@ impl Transcript for Session {
         self.server.operator(&self.dir)
     }
 
-    /// What the transcript calls by another name.
+    /// Replaces placeholders by their values.
     fn word(&self, word: &str) -> String {
         let unmasked = |word: String, (secret, shown): &(String, String)| word.replace(shown, secret);
         let word = self.secrets.iter().fold(word.to_owned(), unmasked);
@@ -128,39 +128,39 @@ impl Session {
                 self.secrets.push((id, format!("ID_{number}")));
             }
         }
-        // Whole tokens first: they hold their ids.
+        // Whole tokens first: they contain their ids.
         self.secrets.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
     }
 }
 
-/// A line without what differs from run to run.
+/// Replaces the parts of a line that differ between runs.
 fn masked(line: &str) -> String {
     let text = timeless(line);
     let text = between(&text, "\"next_cursor\":\"", "\"", "CURSOR");
     let text = between(&text, ":#", "\" ", "DIGEST");
     let text = between(&text, "node        ", "", "NODE");
-    // When a token was used is noted now and then.
+    // The last use of a token is updated only now and then.
     match text.strip_suffix("never").or(text.strip_suffix("TIME")).filter(|text| text.starts_with("ID_")) {
         Some(text) => format!("{text}USED"),
         None => text,
     }
 }
 
-/// How wide a column is depends on what differs: they stand side by side.
+/// Collapses the padding of columns, whose width depends on masked values.
 fn squeezed(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     let columns = line.split("  ").map(str::trim).filter(|part| !part.is_empty());
     format!("{}{}", &line[..indent], columns.collect::<Vec<_>>().join("  "))
 }
 
-/// Writes `name` instead of what stands between `start` and the first of the letters of `end`, or the end of the line.
+/// Replaces the text between `start` and the first character of `end`, or the end of the line, by `name`.
 fn between(text: &str, start: &str, end: &str, name: &str) -> String {
     let Some((before, rest)) = text.split_once(start) else { return text.to_owned() };
     let length = rest.find(|letter| end.contains(letter)).unwrap_or(rest.len());
     format!("{before}{start}{name}{}", &rest[length..])
 }
 
-/// Instants and hashes differ from run to run, and so does how long ago it was; how far off something is, is known.
+/// Masks timestamps, hashes and distances in the past; distances in the future do not differ between runs.
 fn timeless(line: &str) -> String {
     let is_hash = |word: &&str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let words = line.split(|letter: char| !letter.is_ascii_alphanumeric());
@@ -179,7 +179,7 @@ fn timeless(line: &str) -> String {
     shown + rest
 }
 
-/// Where the next instant stands, and how long it is.
+/// Offset and length of the next timestamp.
 fn instant(text: &str) -> Option<(usize, usize)> {
     let is_instant = |part: &str| {
         let pattern = "0000-00-00T00:00:00";
@@ -191,7 +191,7 @@ fn instant(text: &str) -> Option<(usize, usize)> {
 }
 
 #[test]
-fn only_what_differs_is_masked() {
+fn masks_only_values_that_differ_between_runs() {
     let line = "  a   2026-11-15T12:00:00.123456Z (3 s ago)    b 2026-11-15T12:00:00Z (in 2 h) 2099-11-15T12:00:00Z (in 26677 d)";
     assert_eq!(squeezed(&masked(line)), "  a  TIME  b TIME (in 2 h) TIME");
     assert_eq!(

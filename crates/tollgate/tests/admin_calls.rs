@@ -1,5 +1,5 @@
-//! What the commands of the admin API send, and what they make of answers: seen by a listener that keeps every call and
-//! answers as it is told. What a real server does with them is shown by `tests/admin.rs`.
+//! Calls of the admin commands, and their handling of responses, on a listener that records every call and sends canned
+//! responses. `tests/admin.rs` covers a real server.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -13,13 +13,13 @@ use std::thread::{self, JoinHandle};
 
 use support::Dir;
 
-/// Answers one call per entry, each on a connection of its own; `None` closes it without an answer.
+/// Sends one response per connection; `None` closes the connection without a response.
 struct Listener {
     url: String,
     calls: JoinHandle<Vec<Call>>,
 }
 
-/// A call as it arrived.
+/// A recorded call.
 #[derive(Debug)]
 struct Call {
     line: String,
@@ -73,7 +73,7 @@ fn read(stream: &TcpStream) -> Call {
     Call { line: line.trim_end().to_owned(), headers, body: String::from_utf8(body).unwrap() }
 }
 
-fn said(mut command: Command, url: &str, args: &[&str]) -> (i32, String, String) {
+fn run(mut command: Command, url: &str, args: &[&str]) -> (i32, String, String) {
     let output = command.args(args).args(["--url", url]).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
@@ -83,11 +83,11 @@ const RULE: &str = r#"{"rule_id":"a","namespace":"default","limit":{"requests":1
 const CREATE: [&str; 8] = ["rules", "create", "--id", "a", "--limit", "10", "--window", "1s"];
 
 #[test]
-fn a_create_whose_connection_broke_is_sent_once_more_under_the_same_key() {
+fn a_create_is_retried_once_with_the_same_key_after_a_broken_connection() {
     let dir = Dir::new("admin-retry");
     let created = format!("201 Created | ETag: \"3\"\n{RULE}");
     let listener = Listener::new([None, Some(&created)]);
-    let (code, text, error) = said(dir.tollgate(), &listener.url, &CREATE);
+    let (code, text, error) = run(dir.tollgate(), &listener.url, &CREATE);
     assert_eq!((code, error.as_str()), (0, ""));
     assert_eq!(text, "created rule a: 10 per 1s for every request (version 3)\n");
     let calls = listener.calls();
@@ -99,21 +99,21 @@ fn a_create_whose_connection_broke_is_sent_once_more_under_the_same_key() {
     assert_eq!(calls[0].line, "POST /v1/rules HTTP/1.1");
 
     let listener = Listener::new([None, None]);
-    let (code, text, error) = said(dir.tollgate(), &listener.url, &CREATE);
-    assert!(code == 2 && text.is_empty() && error.contains("closed the connection without an answer"), "{error}");
+    let (code, text, error) = run(dir.tollgate(), &listener.url, &CREATE);
+    assert!(code == 2 && text.is_empty() && error.contains("closed the connection without a response"), "{error}");
     let again = listener.calls();
     assert_ne!(again[0].header("idempotency-key"), Some(key), "every command has a key of its own");
 }
 
 #[test]
-fn an_update_says_which_version_it_means_and_what_to_do_if_it_is_gone() {
+fn an_update_sends_the_version_and_explains_a_conflict() {
     let dir = Dir::new("admin-update");
     let there = format!("200 OK | ETag: \"3\"\n{RULE}");
     let stale = "412 Precondition Failed\n{\"code\":\"stale\",\"detail\":\"rule a was changed\"}";
     let listener = Listener::new([Some(&there), Some(stale)]);
-    let (code, _, error) = said(dir.tollgate(), &listener.url, &["rules", "update", "a", "--limit", "20"]);
-    let expected = "error: somebody changed it in the meantime; nothing was written (stale, status 412)\n  look at what \
-                    it is now, then try again\n";
+    let (code, _, error) = run(dir.tollgate(), &listener.url, &["rules", "update", "a", "--limit", "20"]);
+    let expected = "error: it was changed in the meantime; nothing was written (stale, status 412)\n  check its current \
+                    state, then try again\n";
     assert_eq!((code, error.as_str()), (1, expected));
     let calls = listener.calls();
     assert_eq!((calls[1].line.as_str(), calls[1].header("if-match")), ("PATCH /v1/rules/a HTTP/1.1", Some("\"3\"")));
@@ -121,16 +121,16 @@ fn an_update_says_which_version_it_means_and_what_to_do_if_it_is_gone() {
 }
 
 #[test]
-fn a_file_remembers_the_version_that_it_was_read_as() {
+fn an_update_from_a_file_sends_its_version() {
     let dir = Dir::new("admin-file");
     let there = format!("200 OK | ETag: \"3\"\n{RULE}");
     let listener = Listener::new([Some(&there)]);
-    let (code, text, _) = said(dir.tollgate(), &listener.url, &["rules", "get", "a"]);
+    let (code, text, _) = run(dir.tollgate(), &listener.url, &["rules", "get", "a"]);
     assert_eq!(code, 0);
     dir.write("rule.yaml", text.replace("10", "30"));
     let newer = there.replace('3', "5");
     let listener = Listener::new([Some(&newer), Some(&newer)]);
-    let (code, _, error) = said(dir.tollgate(), &listener.url, &["rules", "update", "a", "--file", "rule.yaml"]);
+    let (code, _, error) = run(dir.tollgate(), &listener.url, &["rules", "update", "a", "--file", "rule.yaml"]);
     assert_eq!((code, error.as_str()), (0, ""));
     let calls = listener.calls();
     assert_eq!((calls[1].line.as_str(), calls[1].header("if-match")), ("PUT /v1/rules/a HTTP/1.1", Some("\"3\"")));
@@ -138,7 +138,7 @@ fn a_file_remembers_the_version_that_it_was_read_as() {
 }
 
 #[test]
-fn the_token_of_a_first_start_is_found_on_its_own_machine() {
+fn the_token_file_of_the_first_start_is_used_locally() {
     let dir = Dir::new("admin-token");
     fs::create_dir_all(dir.path("data/tollgate")).unwrap();
     dir.write("data/tollgate/admin-token", "tg_first_secret\n");
@@ -148,7 +148,7 @@ fn the_token_of_a_first_start_is_found_on_its_own_machine() {
         let listener = Listener::new([Some(mode)]);
         let mut command = dir.tollgate();
         prepare(&mut command);
-        let (code, text, error) = said(command, &listener.url, &[&["mode"], args].concat());
+        let (code, text, error) = run(command, &listener.url, &[&["mode"], args].concat());
         assert_eq!((code, text.as_str(), error.as_str()), (0, "enforce, the whole fleet\n", ""));
         listener.calls()[0].header("authorization").map(str::to_owned)
     };
@@ -165,7 +165,7 @@ fn the_token_of_a_first_start_is_found_on_its_own_machine() {
 }
 
 #[test]
-fn lists_follow_cursors_as_far_as_they_are_wanted() {
+fn lists_follow_cursors_up_to_the_limit() {
     let dir = Dir::new("admin-pages");
     let page = |ids: &[&str], cursor: &str| {
         let rules: Vec<String> = ids.iter().map(|id| format!("{{\"rule_id\":\"{id}\"}}")).collect();
@@ -174,7 +174,7 @@ fn lists_follow_cursors_as_far_as_they_are_wanted() {
     let (first, last) = (page(&["a", "b"], "\"x y\""), page(&["c"], "null"));
     let listener = Listener::new([Some(&first), Some(&last)]);
     let args = ["rules", "list", "--all", "--json", "--tier", "a&b", "--namespace", "shop"];
-    let (code, text, _) = said(dir.tollgate(), &listener.url, &args);
+    let (code, text, _) = run(dir.tollgate(), &listener.url, &args);
     let expected =
         "{\"rules\":[\n{\"rule_id\":\"a\"},\n{\"rule_id\":\"b\"},\n{\"rule_id\":\"c\"}\n],\"next_cursor\":null}\n";
     assert_eq!((code, text.as_str()), (0, expected));
@@ -183,17 +183,17 @@ fn lists_follow_cursors_as_far_as_they_are_wanted() {
     assert_eq!(calls[1].line, "GET /v1/rules?namespace=shop&tier=a%26b&limit=1000&cursor=x%20y HTTP/1.1");
 
     let listener = Listener::new([Some(&first)]);
-    let (_, text, _) = said(dir.tollgate(), &listener.url, &["rules", "list", "--limit", "2"]);
+    let (_, text, _) = run(dir.tollgate(), &listener.url, &["rules", "list", "--limit", "2"]);
     assert!(text.ends_with("\nthere are more: --limit N or --all\n"), "{text}");
     assert_eq!(listener.calls()[0].line, "GET /v1/rules?limit=2 HTTP/1.1");
 }
 
 #[test]
-fn whoever_asks_the_wrong_listener_or_without_a_token_is_told_what_to_do() {
+fn a_wrong_listener_and_a_missing_token_get_advice() {
     let dir = Dir::new("admin-wrong");
     let elsewhere = "404 Not Found\n{\"code\":\"no_such_path\",\"detail\":\"There is no such path.\"}";
     let unknown = "401 Unauthorized\n{\"code\":\"no_token\",\"detail\":\"A token is needed.\"}";
-    for (answer, code, told) in [
+    for (answer, code, message) in [
         (
             elsewhere,
             2,
@@ -202,40 +202,40 @@ fn whoever_asks_the_wrong_listener_or_without_a_token_is_told_what_to_do() {
         (
             unknown,
             2,
-            "error: A token is needed. (no_token, status 401)\n  no token was presented: set TOLLGATE_TOKEN, or name a file with --token-file; the first start of a server showed one, or wrote it to the file admin-token beside its database; `tollgate db token` makes another where the database is\n",
+            "error: A token is needed. (no_token, status 401)\n  no token was sent: set TOLLGATE_TOKEN, or name a file with --token-file; the first start of a server printed one, or wrote it to the file admin-token beside its database; `tollgate db token` creates another, on a machine that can reach the database\n",
         ),
-        ("200 OK\n<html>", 2, "is no Tollgate server: it answered status 200 with no media type\n"),
+        ("200 OK\n<html>", 2, "is not a Tollgate server: it responded with status 200 and no media type\n"),
     ] {
         let listener = Listener::new([Some(answer)]);
-        let (got, text, error) = said(dir.tollgate(), &listener.url, &["status"]);
+        let (got, text, error) = run(dir.tollgate(), &listener.url, &["status"]);
         assert_eq!((got, text.as_str()), (code, ""), "{error}");
-        assert!(error.ends_with(told), "{error}");
+        assert!(error.ends_with(message), "{error}");
         listener.calls();
     }
 }
 
 #[test]
-fn nothing_is_deleted_by_an_import_that_nobody_confirmed() {
+fn an_import_without_confirmation_deletes_nothing() {
     let dir = Dir::new("admin-prune");
     dir.write("rules.yaml", "rules: []\n");
     let would = r#"200 OK
 {"dry_run":true,"generation":4,"changes":[{"kind":"rule","namespace":"default","id":"a","before":{"rule_id":"a"},"after":null}]}"#;
     let listener = Listener::new([Some(would)]);
     let args = ["rules", "import", "rules.yaml", "--prune"];
-    let (code, text, error) = said(dir.tollgate(), &listener.url, &args);
-    let expected = "error: this would delete 1: add --yes to mean it, or --dry-run to look\n";
+    let (code, text, error) = run(dir.tollgate(), &listener.url, &args);
+    let expected = "error: this would delete 1: confirm with --yes, or preview with --dry-run\n";
     assert_eq!((code, text.as_str(), error.as_str()), (2, "", expected));
     let calls = listener.calls();
     assert_eq!(calls[0].line, "POST /v1/rules/import?prune=true&dry_run=true HTTP/1.1");
     assert_eq!((calls[0].header("content-type"), calls[0].body.as_str()), (Some("application/yaml"), "rules: []\n"));
 
     let listener = Listener::new([Some(would)]);
-    let (code, text, _) = said(dir.tollgate(), &listener.url, &["rules", "diff", "rules.yaml", "--prune"]);
+    let (code, text, _) = run(dir.tollgate(), &listener.url, &["rules", "diff", "rules.yaml", "--prune"]);
     assert_eq!((code, text.as_str()), (1, "- rule a  (- for every request)\n1 deleted\n"));
     listener.calls();
     let invalid = "422 Unprocessable Content\n{\"code\":\"invalid_body\",\"detail\":\"x\"}";
     let listener = Listener::new([Some(invalid)]);
-    let (code, _, error) = said(dir.tollgate(), &listener.url, &["rules", "diff", "rules.yaml"]);
+    let (code, _, error) = run(dir.tollgate(), &listener.url, &["rules", "diff", "rules.yaml"]);
     assert_eq!((code, error.as_str()), (2, "error: x (invalid_body, status 422)\n"), "1 would say that they differ");
     listener.calls();
 }

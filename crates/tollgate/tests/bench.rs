@@ -1,4 +1,4 @@
-//! `tollgate bench` against a server of a few lines.
+//! `tollgate bench` against a small server.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use support::Dir;
 
-/// Denies every fourth request, and keeps the first head it sees. Lasts as long as the test process.
+/// Denies every fourth request, and records the first request head. Runs until the test process ends.
 fn server(status: &'static str) -> (SocketAddr, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, first) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(String::new())));
@@ -49,7 +49,7 @@ fn bench(address: SocketAddr, flags: &[&str]) -> (String, Option<i32>) {
 }
 
 #[test]
-fn everything_is_counted_and_told_as_json() {
+fn counts_everything_and_prints_json() {
     let (address, first) = server("200 OK");
     let (text, code) = bench(address, &["--json", "--connections", "3", "--header", "X-Trace: {key}"]);
     let told: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -78,7 +78,7 @@ fn everything_is_counted_and_told_as_json() {
 }
 
 #[test]
-fn people_get_figures_and_plots() {
+fn prints_figures_and_plots() {
     let (address, _) = server("200 OK");
     let (text, code) = bench(address, &["--rate", "500", "--connections", "2"]);
     assert_eq!(code, Some(0), "{text}");
@@ -92,7 +92,7 @@ fn people_get_figures_and_plots() {
 }
 
 #[test]
-fn errors_are_told_and_decide_the_exit_code() {
+fn errors_are_printed_and_set_the_exit_code() {
     let (address, _) = server("503 Service Unavailable");
     let (text, code) = bench(address, &["--connections", "1"]);
     assert_eq!(code, Some(1), "{text}");

@@ -1,4 +1,4 @@
-//! A wall clock that is set under a running server: dates and expiry follow it, buckets do not.
+//! The wall clock is set while a server runs: dates and expiry follow it, buckets do not.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -32,7 +32,7 @@ struct Answered {
     body: Value,
 }
 
-/// One call; `head` is a request line without its version, and maybe header fields.
+/// One call; `head` is a request line without the version, and optional headers.
 fn call(url: &str, head: &str, body: &str) -> Answered {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -51,7 +51,7 @@ fn call(url: &str, head: &str, body: &str) -> Answered {
     Answered { status, date: seconds(date), body: serde_json::from_str(body).unwrap_or_default() }
 }
 
-/// Of `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn seconds(date: &str) -> u64 {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let month = MONTHS.find(&date[8..11]).unwrap() / 3 + 1;
@@ -70,17 +70,17 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) -> Span {
     }
 }
 
-fn around(told: u64, expected: i64) -> bool {
-    told.cast_signed().abs_diff(expected) <= 5
+fn around(actual: u64, expected: i64) -> bool {
+    actual.cast_signed().abs_diff(expected) <= 5
 }
 
-/// Real seconds since 1970, and how far the server's clock is ahead.
+/// Seconds since 1970 on a clock that is `ahead` by so many seconds.
 fn wall(ahead: i64) -> i64 {
     (MonotonicClock::new().wall().since(Time::ZERO).nanos() / 1_000_000_000).cast_signed() + ahead
 }
 
 #[test]
-fn a_clock_that_is_set_moves_dates_and_expiry_and_no_bucket() {
+fn setting_the_clock_moves_dates_and_expiry_but_no_bucket() {
     let dir = Dir::new("clock");
     dir.write("rules.yaml", RULES);
     let clock = WallClock::new(&dir.path(""));

@@ -1,4 +1,4 @@
-//! The systemd unit names flags that exist, bounds that fit the defaults, and everything that hardens it.
+//! The systemd unit: its flags exist, its limits fit the defaults, and it is hardened.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -37,7 +37,7 @@ fn starts_the_server_with_flags_that_exist() {
 }
 
 #[test]
-fn leaves_the_server_what_its_defaults_need() {
+fn limits_fit_the_defaults_of_the_server() {
     let (unit, config) = (unit(), Config::default());
     let number =
         |key: &str, unit_of: &str| -> u64 { values(&unit, key)[0].strip_suffix(unit_of).unwrap().parse().unwrap() };
@@ -71,19 +71,19 @@ fn is_hardened() {
     }
 }
 
-/// systemd has the last word about spelling.
+/// systemd verifies the unit.
 #[test]
-fn systemd_understands_it() {
+fn systemd_verifies_the_unit() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unit-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     let path = dir.join("tollgate.service");
-    // It also looks whether the program is there.
+    // The verification also checks that the program exists.
     fs::write(&path, unit().replace("/usr/local/bin/tollgate", env!("CARGO_BIN_EXE_tollgate"))).unwrap();
     let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
     fs::remove_dir_all(&dir).unwrap();
     let output =
         output.unwrap_or_else(|error| panic!("systemd-analyze is missing ({error}): script/setup installs it"));
-    // Of other units on the machine, and of machines without a running systemd, it may say what it likes.
+    // Messages about other units, and about machines without a running systemd, are ignored.
     let told = String::from_utf8_lossy(&output.stderr);
     let about_ours: Vec<&str> = told.lines().filter(|line| line.contains("tollgate.service")).collect();
     assert!(about_ours.is_empty(), "{about_ours:#?}");

@@ -1,7 +1,7 @@
-//! The fast rows of the fault matrix, each named after its row; `script/faults` runs all of them.
+//! The fast rows of the fault matrix, each test named after its row; `script/faults` runs all rows.
 //!
-//! Every row has a fleet, servers and a load of its own. Most of them wait most of the time, and run beside each other;
-//! those that are loud, or listen closely, are run alone, so that one row's load is not another one's slow store.
+//! Every row has its own fleet, servers and load. Most rows mostly wait, and run in parallel; rows with much load or
+//! tight timing run alone, so that the load of one row does not slow the store of another.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -13,14 +13,14 @@ use tollgate_testkit::LimitConfig;
 
 static QUIET: RwLock<()> = RwLock::new(());
 
-/// Rows that need the machine to themselves.
+/// Rows that run alone.
 const ALONE: &[&str] = &["F4", "F4-late", "F22", "F36", "F57", "F60", "fleet-short"];
 
 fn tollgate() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_tollgate"))
 }
 
-/// Runs a row, and fails with everything that was not as it should be.
+/// Runs a row, and fails with all its findings.
 #[expect(clippy::print_stdout, reason = "with --nocapture it tells how near to its bound a row came")]
 #[track_caller]
 fn holds(id: &str) {
@@ -87,7 +87,7 @@ rows! {
     fleet_of_five "fleet-short"
 }
 
-/// A lab with nodes that share nothing.
+/// A lab with nodes that do not share a store.
 fn apart(nodes: usize) -> Lab {
     let mut lab = Lab::new(tollgate());
     for number in 1..=nodes {
@@ -100,7 +100,7 @@ fn apart(nodes: usize) -> Lab {
 }
 
 #[test]
-fn the_lab_finds_nothing_wrong_with_one_node() {
+fn the_lab_accepts_a_correct_node() {
     let mut lab = apart(1);
     lab.expect_alive();
     let outcome = lab.conclude();
@@ -109,14 +109,14 @@ fn the_lab_finds_nothing_wrong_with_one_node() {
 }
 
 #[test]
-fn the_lab_finds_nodes_that_share_nothing() {
+fn the_lab_detects_nodes_that_share_nothing() {
     let outcome = apart(2).conclude();
     let found = |promise: &str| outcome.broken.iter().any(|broken| broken.contains(promise));
     assert!(found("P2: ") && found("P3: ") && found("P4: "), "{:?}", outcome.broken);
 }
 
 #[test]
-fn the_lab_finds_one_admission_too_many() {
+fn the_lab_detects_one_admission_too_many() {
     let mut lab = apart(1);
     let limit = LimitConfig::FixedWindow { limit: 49, window: 2_000_000_000, offset: 0 };
     assert_eq!(lab.promises[0].rule, "window");

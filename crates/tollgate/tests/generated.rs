@@ -1,4 +1,4 @@
-//! Completions and manual pages come from the same definition as the parser.
+//! Completions and manual pages are generated from the definition of the parser.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -9,7 +9,7 @@ use std::fs;
 use support::Dir;
 
 #[test]
-fn every_shell_has_a_script_that_knows_the_commands() {
+fn every_shell_has_a_script_with_the_commands() {
     let dir = Dir::new("completions");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = dir.tollgate().args(["completions", shell]).output().unwrap();
@@ -23,7 +23,7 @@ fn every_shell_has_a_script_that_knows_the_commands() {
 }
 
 #[test]
-fn every_command_has_a_page() {
+fn every_command_has_a_manual_page() {
     let dir = Dir::new("man");
     let output = dir.tollgate().args(["man", "--dir", "pages/man1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! Files, names and pipes that nobody asked for.
+//! Hostile files, names and pipes.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -18,7 +18,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn a_closed_pipe_ends_nothing_but_the_output() {
+fn a_closed_pipe_ends_only_the_output() {
     let dir = Dir::new("closed-pipe");
     let mut command = dir.tollgate();
     command.args(["check", "--rules", "examples/first-user.yaml", "--tier", "free", "--api-key", "a"]);
@@ -42,7 +42,7 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
-fn a_fifo_is_refused_instead_of_waited_for() {
+fn a_fifo_is_rejected_without_blocking() {
     let dir = Dir::new("fifo");
     assert!(Command::new("mkfifo").arg(dir.path("pipe")).status().unwrap().success());
     let output = dir.tollgate().args(["rules", "lint", "pipe"]).output().unwrap();
@@ -64,7 +64,7 @@ fn a_file_beyond_the_cap_is_not_read() {
 }
 
 #[test]
-fn names_of_files_cannot_speak_to_the_terminal() {
+fn file_names_cannot_send_escapes_to_the_terminal() {
     let dir = Dir::new("names");
     let rules = fs::read(dir.path("warned.yaml")).unwrap();
     dir.write("a\u{1b}[31m\nb.yaml", &rules);
@@ -79,7 +79,7 @@ fn names_of_files_cannot_speak_to_the_terminal() {
 }
 
 #[test]
-fn text_of_rules_cannot_speak_to_the_terminal() {
+fn text_of_rules_cannot_send_escapes_to_the_terminal() {
     let dir = Dir::new("text");
     dir.write("rules.yaml", "rules:\n  - description: \"a\\e[31mb\"\n    limit: { requests: 1, window: 1s }\n");
     let output = dir.tollgate().args(["rules", "explain", "--rules", "rules.yaml"]).output().unwrap();
@@ -91,7 +91,7 @@ fn text_of_rules_cannot_speak_to_the_terminal() {
 }
 
 #[test]
-fn formatting_replaces_a_file_and_keeps_what_it_is() {
+fn formatting_keeps_links_and_permissions() {
     let dir = Dir::new("replace");
     let untidy = dir.path("untidy.yaml");
     fs::set_permissions(&untidy, fs::Permissions::from_mode(0o640)).unwrap();
@@ -117,7 +117,7 @@ fn a_file_with_errors_is_not_rewritten() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_named_and_the_others_go_on() {
+fn an_unwritable_file_is_reported_and_the_others_are_formatted() {
     let dir = Dir::new("read-only");
     fs::create_dir(dir.path("locked")).unwrap();
     fs::copy(dir.path("untidy.yaml"), dir.path("locked/untidy.yaml")).unwrap();

@@ -21,7 +21,7 @@ use tollgate_lab::redis::RedisServer;
 use tollgate_store::MonotonicClock;
 use tollgate_store_redis::check::acl_user;
 
-/// Where the pages say that the servers are: those of callers, and those of operators.
+/// Addresses of the servers in the pages: data ports and admin ports.
 const DATA: [&str; 2] = ["127.0.0.1:8080", "127.0.0.1:8081"];
 const ADMIN: [&str; 2] = ["127.0.0.1:8090", "127.0.0.1:8091"];
 
@@ -40,14 +40,14 @@ fn guide_to_the_http_api() {
     replay("docs/guide/http-api.md");
 }
 
-/// Two nodes and a Redis, which `redis-cli shutdown` ends.
+/// Two nodes and a Redis, which `redis-cli shutdown` stops.
 #[test]
 fn guide_to_a_fleet() {
     let page = "docs/guide/fleet.md";
     let redis = RedisServer::start();
     let store = redis.url();
     let args = ["--rules", "examples/fleet.yaml", "--http", "127.0.0.1:0", "--store", &store];
-    // A machine that is busy with other tests answers late, and the page is not about that.
+    // A busy machine responds late, which the page is not about.
     let patience = ["--store-timeout", "2s", "--decision-deadline", "4s"];
     let args: Vec<&str> = args.into_iter().chain(patience).collect();
     let dir = Dir::new("page-fleet");
@@ -72,7 +72,7 @@ fn administer(page: &str, rules: &str) {
     play(page, Session { token: Some(token), ..Session::new(dir, vec![node]) });
 }
 
-/// Waits until a node has heard of the other: until then it would take all of a limit for its share.
+/// Waits until a node knows the other one: until then its share of a limit is the whole limit.
 fn until_acquainted(node: &Server) {
     let admin = node.admin.strip_prefix("http://").unwrap();
     let start = MonotonicClock::new().now();
@@ -116,11 +116,11 @@ struct Session {
     redis: Option<RedisServer>,
     /// The last one that was handed out; pages show only its beginning.
     receipt: String,
-    /// Of the admin API, if the page is about that: then every `tollgate` of a console block that asks a server is run.
+    /// The admin address, for pages about the admin API: then every `tollgate` command that asks a server is run.
     token: Option<String>,
-    /// What the page exported as `TOLLGATE_TOKEN`.
+    /// The value of `TOLLGATE_TOKEN` that the page exported.
     exported: Option<String>,
-    /// The ids of tokens, and how the page shows them.
+    /// Ids of tokens, and their placeholders on the page.
     ids: Vec<(String, String)>,
 }
 
@@ -157,7 +157,7 @@ impl Session {
             let output = self.nodes[0].operator(&self.dir).args(words).output().unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             self.exported = Some(String::from_utf8(output.stdout).unwrap().trim().to_owned());
-            return Some(String::new()); // and at once to the next command: the token must be known
+            return Some(String::new()); // the next command follows at once: the token must be known already
         }
         let (command, wanted) = command.split_once(" | grep ").unwrap_or((command, ""));
         let (command, last) = match command.split_once(" | tail -") {
@@ -205,24 +205,24 @@ impl Session {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A command of the admin API, as somebody on the server's machine gives it. A terminal shows errors as well.
+    /// An admin command, run on the server's machine. Includes standard error, as a terminal does.
     fn operator(&mut self, words: &[String]) -> String {
         let start = MonotonicClock::new().now();
         loop {
             let mut command = self.nodes[0].operator(&self.dir);
             command.envs(self.exported.iter().map(|token| ("TOLLGATE_TOKEN", token)));
             let output = command.args(words).output().unwrap();
-            let told = [output.stdout, output.stderr].concat();
-            // Refusals are written behind; a reader of the page comes to them later than we do.
-            let is_early = words[0] == "violations" && told == b"none\n";
+            let printed = [output.stdout, output.stderr].concat();
+            // Violations are written asynchronously; a reader of the page asks later than the test.
+            let is_early = words[0] == "violations" && printed == b"none\n";
             if !is_early {
-                return self.without_secrets(String::from_utf8(told).unwrap());
+                return self.without_secrets(String::from_utf8(printed).unwrap());
             }
             assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no refusals are written");
         }
     }
 
-    /// Ids of tokens are always the same on a page, and their secrets are on none.
+    /// Replaces the ids of tokens by fixed ones, and removes their secrets.
     fn without_secrets(&mut self, mut text: String) -> String {
         let known = self.token.iter().cloned().chain(text.split_whitespace().map(str::to_owned));
         let tokens: Vec<String> = known.filter(|word| word.starts_with("tg_")).collect();
@@ -237,7 +237,7 @@ impl Session {
         self.ids.iter().fold(text, |text, (id, shown)| text.replace(id, shown))
     }
 
-    /// As much of curl as the pages use, so that the test needs none.
+    /// The subset of curl that the pages use.
     fn curl(&mut self, words: &[String]) -> String {
         let (mut message, mut url, mut with_head) = (Message::get(""), String::new(), false);
         let mut words = words.iter();
@@ -315,7 +315,7 @@ fn asks_a_server(command: &str) -> bool {
     }
 }
 
-/// A call as curl makes it.
+/// A call of curl.
 struct Message {
     method: &'static str,
     path: String,
@@ -335,7 +335,7 @@ impl Message {
     }
 }
 
-/// What it is answered: head without its last line, body.
+/// The response: the head without its last line, and the body.
 fn exchange(address: &str, message: &Message) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let Message { method, path, headers, body } = message;
@@ -353,7 +353,7 @@ fn exchange(address: &str, message: &Message) -> (String, String) {
     (head.trim_end().replace("\r\n", "\n") + "\n", String::from_utf8(body).unwrap())
 }
 
-/// A line without what differs from run to run; a status is kept.
+/// Replaces the parts of a line that differ between runs, but not a status.
 fn masked(line: &str) -> String {
     if line.starts_with("date: ") {
         return "date".to_owned();
@@ -375,13 +375,13 @@ fn masked(line: &str) -> String {
     without_digits(&without_distances(&without_days(&text)))
 }
 
-/// `user:#7d62…`: a client key as it is kept, under a key that every database makes anew.
+/// `user:#7d62…`: the digest of a client key, which differs in every database.
 fn is_client_digest(word: &str) -> bool {
     let digest = word.split_once(":#").map(|(_, digest)| digest);
     digest.is_some_and(|digest| digest.len() == 24 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// `Date: Sun, 15 Nov` is a date on any day of any month.
+/// Masks the day in `Date: Sun, 15 Nov`.
 fn without_days(text: &str) -> String {
     if !text.starts_with("Date: ") {
         return text.to_owned();
@@ -391,7 +391,7 @@ fn without_days(text: &str) -> String {
     text.split(' ').filter(|word| !word.ends_with(',') && !is_name(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// `(now)`, `(3 s ago)` and `(in 2 h)` are all `(then)`.
+/// Replaces `(now)`, `(3 s ago)` and `(in 2 h)` by `(then)`.
 fn without_distances(text: &str) -> String {
     let parts = text.split('(').map(|part| match part.split_once(')') {
         Some((inner, rest)) if inner == "now" || inner.starts_with("in ") || inner.ends_with(" ago") => {

@@ -1,4 +1,4 @@
-//! `tollgate serve` as a process: how it starts, what it refuses to start with, signals, and limits of the system.
+//! `tollgate serve` as a process: start, invalid settings, signals, and limits of the system.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Whatever is awaited comes within this time, or the test fails.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { requests: 1000000, window: 1d } }\n";
@@ -40,7 +40,7 @@ impl Served {
         Served::run(dir.tollgate().arg("serve").args(["--admin", "off", "--drain-delay", "0s"]).args(arguments))
     }
 
-    /// Starts it, and reads from its first line where it listens.
+    /// Starts the server, and reads its address from its first line.
     fn run(command: &mut Command) -> Served {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let at = where_it_listens(&mut BufReader::new(child.stdout.take().unwrap()));
@@ -51,7 +51,7 @@ impl Served {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// How it ended.
+    /// The exit status.
     async fn ended(&mut self) -> ExitStatus {
         let since = Instant::now();
         loop {
@@ -63,7 +63,7 @@ impl Served {
         }
     }
 
-    /// Memory that is resident, in KiB.
+    /// Resident memory in KiB.
     fn resident_kib(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -78,15 +78,15 @@ impl Drop for Served {
     }
 }
 
-/// What the first line says; nowhere, of a Unix domain socket.
+/// The address in the first line; 0.0.0.0:0 for a Unix domain socket.
 fn where_it_listens(stdout: &mut impl BufRead) -> SocketAddr {
     let mut first = String::new();
     stdout.read_line(&mut first).unwrap();
-    let at = first.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("it said {first:?}"));
+    let at = first.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("it printed {first:?}"));
     at.strip_prefix("http://").map_or(SocketAddr::from(([0; 4], 0)), |at| at.parse().unwrap())
 }
 
-/// One of the addresses of this machine.
+/// A loopback address.
 fn source(last: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(127, 0, 2, last))
 }
@@ -97,7 +97,7 @@ async fn connect(source: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
     timeout(PATIENCE, socket.connect(to)).await.expect("waited in vain")
 }
 
-/// Sends, and reads one answer: its head and its body.
+/// Sends a request, and reads one response.
 async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), request: &str) -> io::Result<String> {
     stream.write_all(request.as_bytes()).await?;
     answer(stream).await
@@ -106,11 +106,11 @@ async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), request: &str) 
 async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
     let mut text = Vec::new();
     loop {
-        let said = String::from_utf8_lossy(&text).to_ascii_lowercase();
-        if let Some((head, body)) = said.split_once("\r\n\r\n") {
+        let message = String::from_utf8_lossy(&text).to_ascii_lowercase();
+        if let Some((head, body)) = message.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map(|text| text.parse());
             if body.len() >= length.unwrap_or(Ok(0)).unwrap() {
-                return Ok(said);
+                return Ok(message);
             }
         }
         if timeout(PATIENCE, stream.read_buf(&mut text)).await.expect("waited in vain")? == 0 {
@@ -124,9 +124,9 @@ fn refused(dir: &Dir, arguments: &[&str]) -> (Option<i32>, String) {
     (status.code(), String::from_utf8(stderr).unwrap())
 }
 
-/// SIGTERM: balancers learn of it while everybody is still served. A person at a terminal does not wait.
+/// After SIGTERM health checks fail while requests are still served, for load balancers; SIGINT stops at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn serves_on_for_a_while_after_sigterm_and_ends_at_once_after_sigint() {
+async fn serves_during_the_drain_after_sigterm_and_stops_at_once_after_sigint() {
     const READY: &str = "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
     const HEALTH: &str = "GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let dir = Dir::new("serve-delay");
@@ -154,7 +154,7 @@ async fn serves_on_for_a_while_after_sigterm_and_ends_at_once_after_sigint() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_signal_under_load_ends_it_after_every_answer() {
+async fn a_signal_under_load_stops_it_after_every_response() {
     let dir = Dir::new("serve-load");
     dir.write("rules.yaml", RULES);
     let mut served = Served::start(&dir, &["--http", "127.0.0.1:0", "--rules", "rules.yaml"]);
@@ -170,7 +170,7 @@ async fn a_signal_under_load_ends_it_after_every_answer() {
     assert_eq!(served.ended().await.code(), Some(0));
 }
 
-/// One request after the other, until an answer says that it is the last.
+/// Sends requests until a response announces the end of the connection.
 async fn ask_until_told(at: SocketAddr, answered: Arc<AtomicUsize>) -> io::Result<()> {
     let mut stream = connect(at.ip(), at).await?;
     loop {
@@ -183,9 +183,9 @@ async fn ask_until_told(at: SocketAddr, answered: Arc<AtomicUsize>) -> io::Resul
     }
 }
 
-/// Connections that the process has not taken yet when the signal comes are its guests all the same.
+/// Connections that are not accepted yet when the signal arrives are served as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_connected_before_the_signal_is_answered() {
+async fn connections_before_the_signal_are_answered() {
     let dir = Dir::new("serve-last");
     for _ in 0..30 {
         let mut served = Served::start(&dir, &["--http", "127.0.0.1:0"]);
@@ -200,7 +200,7 @@ async fn who_connected_before_the_signal_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_in_flight_hold_the_end_up_until_the_second_signal() {
+async fn requests_in_flight_delay_the_end_until_the_second_signal() {
     let dir = Dir::new("serve-twice");
     let mut served = Served::start(&dir, &["--http", "127.0.0.1:0"]);
     let mut slow = connect(served.at.ip(), served.at).await.unwrap();
@@ -211,25 +211,25 @@ async fn requests_in_flight_hold_the_end_up_until_the_second_signal() {
     let ready = loop {
         let ready = ask(&mut other, "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
         if !ready.starts_with("http/1.1 200 ") || ready.contains("connection: close") {
-            break ready; // until then the signal was on its way
+            break ready; // the signal has arrived
         }
     };
-    // It may also have come between the answer and its last field, which then says that it is the last.
+    // The signal may also have arrived before the last header, which then announces the end.
     let is_told = ready.starts_with("http/1.1 503 ") && ready.contains("draining");
     assert!(is_told || ready.contains("connection: close"), "{ready}");
     assert!(served.child.try_wait().unwrap().is_none(), "a request is still on its way");
     let since = Instant::now();
     while served.child.try_wait().unwrap().is_none() && since.elapsed() < PATIENCE {
-        served.signal(Signal::TERM); // one that comes right behind the first is taken for its echo
+        served.signal(Signal::TERM); // a signal right after the first counts as its duplicate
         sleep(ms(100)).await;
     }
     assert_ne!(served.ended().await.code(), Some(0), "this end was not a clean one");
     assert!(since.elapsed() < ms(5000), "{:?}", since.elapsed());
 }
 
-/// A wrapper passes on a signal that the whole group had already.
+/// A wrapper forwards a signal that the whole process group received already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_signal_twice_is_one() {
+async fn a_duplicate_signal_is_ignored() {
     let dir = Dir::new("serve-echo");
     let mut served = Served::start(&dir, &["--http", "127.0.0.1:0"]);
     let mut waits = connect(served.at.ip(), served.at).await.unwrap();
@@ -257,7 +257,7 @@ async fn a_slow_request_is_cut_at_the_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_hang_ups_changes_nothing_for_callers() {
+async fn many_sighups_do_not_affect_clients() {
     let dir = Dir::new("serve-hang-up");
     dir.write("rules.yaml", RULES);
     let mut served = Served::start(&dir, &["--http", "127.0.0.1:0", "--rules", "rules.yaml"]);
@@ -276,15 +276,15 @@ async fn a_storm_of_hang_ups_changes_nothing_for_callers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_unix_socket_serves_goes_and_is_taken_over_from_the_dead() {
+async fn a_unix_socket_is_served_removed_and_taken_over() {
     let dir = Dir::new("serve-unix");
     let listen = ["--http", "unix:tollgate.sock"];
     let mut served = Served::start(&dir, &listen);
     let path = dir.path("tollgate.sock");
     let mut stream = UnixStream::connect(&path).await.unwrap();
     assert!(ask(&mut stream, CHECK).await.unwrap().starts_with("http/1.1 200 "));
-    let (code, said) = refused(&dir, &[&listen[..], &["--admin", "off"]].concat());
-    assert!(code == Some(2) && said.contains("another process listens there"), "{said}");
+    let (code, message) = refused(&dir, &[&listen[..], &["--admin", "off"]].concat());
+    assert!(code == Some(2) && message.contains("another process listens there"), "{message}");
     served.child.kill().unwrap();
     served.ended().await;
     assert!(path.exists(), "a killed process tidies nothing");
@@ -297,41 +297,41 @@ async fn a_unix_socket_serves_goes_and_is_taken_over_from_the_dead() {
     assert_eq!(served.ended().await.code(), Some(0));
     assert!(!path.exists());
     dir.write("tollgate.sock", "precious");
-    let (code, said) = refused(&dir, &[&listen[..], &["--admin", "off"]].concat());
-    assert!(code == Some(2) && said.contains("no socket"), "{said}");
+    let (code, message) = refused(&dir, &[&listen[..], &["--admin", "off"]].concat());
+    assert!(code == Some(2) && message.contains("no socket"), "{message}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }
 
 #[tokio::test]
-async fn what_it_cannot_start_with_is_said_clearly() {
+async fn start_errors_are_clear() {
     let dir = Dir::new("serve-refuses");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (code, said) = refused(&dir, &["--http", &address]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains(&address) && said.contains("in use") && said.contains("--http"), "{said}");
+    let (code, message) = refused(&dir, &["--http", &address]);
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains(&address) && message.contains("in use") && message.contains("--http"), "{message}");
 
     dir.write("broken.yaml", "rules:\n  - name: x\n    limit: { requests: many, window: 1s }\n");
-    let (code, said) = refused(&dir, &["--http", "127.0.0.1:0", "--rules", "broken.yaml"]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("broken.yaml:3:"), "{said}");
-    let (code, said) = refused(&dir, &["--http", "127.0.0.1:0", "--rules", "nowhere.yaml"]);
-    assert!(code == Some(2) && said.contains("nowhere.yaml"), "{said}");
+    let (code, message) = refused(&dir, &["--http", "127.0.0.1:0", "--rules", "broken.yaml"]);
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("broken.yaml:3:"), "{message}");
+    let (code, message) = refused(&dir, &["--http", "127.0.0.1:0", "--rules", "nowhere.yaml"]);
+    assert!(code == Some(2) && message.contains("nowhere.yaml"), "{message}");
 
-    let (code, said) = refused(&dir, &["--http", "0.0.0.0:0"]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("token"), "{said}");
+    let (code, message) = refused(&dir, &["--http", "0.0.0.0:0"]);
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("token"), "{message}");
 }
 
-/// F64: a decision log that nobody reads is full soon. Lines are dropped, callers are not kept waiting, and the end comes.
+/// F64: a decision log that is not read fills up. Lines are dropped, clients do not wait, and the server stops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_that_is_stuck_holds_nobody_up() {
+async fn a_blocked_log_does_not_delay_requests() {
     let dir = Dir::new("serve-stuck");
     dir.write("rules.yaml", RULES);
     let mut command = dir.tollgate();
     command.args(["serve", "--admin", "off", "--http", "127.0.0.1:0", "--rules", "rules.yaml", "--decision-log", "-"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap()); // open until the end, and not read
+    let mut stdout = BufReader::new(child.stdout.take().unwrap()); // open and not read until the end
     let at = where_it_listens(&mut stdout);
     let mut served = Served { child, at };
     let mut stream = connect(at.ip(), at).await.unwrap();
@@ -344,9 +344,9 @@ async fn a_log_that_is_stuck_holds_nobody_up() {
     assert_eq!(served.ended().await.code(), Some(0));
 }
 
-/// F41: no descriptors left. Who is in is served, who knocks is turned away, and when somebody leaves there is room again.
+/// F41: out of file descriptors. Open connections are served, new ones are rejected, and accepted again later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn running_out_of_descriptors_turns_callers_away_and_passes() {
+async fn running_out_of_descriptors_rejects_new_connections_only() {
     let dir = Dir::new("serve-descriptors");
     let mut command = Command::new("sh");
     command.current_dir(dir.path("")).env_clear().args(["-c", "ulimit -n 128 && exec \"$0\" \"$@\""]);
@@ -364,7 +364,7 @@ async fn running_out_of_descriptors_turns_callers_away_and_passes() {
                 assert!(answer.starts_with("http/1.1 503 "), "{answer}");
                 turned_away += 1;
             }
-            Err(_) => turned_away += 1, // closed before it could be told
+            Err(_) => turned_away += 1, // closed before the response
         }
     }
     assert!(guests.len() >= 64, "{} guests of 128 descriptors", guests.len());
@@ -377,7 +377,7 @@ async fn running_out_of_descriptors_turns_callers_away_and_passes() {
         if ask(&mut stream, CHECK).await.is_ok_and(|answer| answer.starts_with("http/1.1 200 ")) {
             break;
         }
-        assert!(since.elapsed() < PATIENCE, "nobody is let in, though there is room");
+        assert!(since.elapsed() < PATIENCE, "no connection is accepted, though there is room");
         sleep(ms(20)).await;
     }
     drop(first);
@@ -385,10 +385,10 @@ async fn running_out_of_descriptors_turns_callers_away_and_passes() {
     assert_eq!(served.ended().await.code(), Some(0));
 }
 
-/// F53, P23: ten thousand that do nothing, some of whom made their connection grow before. They cost at most 32 KiB each,
-/// the others do not notice, and one more is told that there is no room.
+/// F53, P23: ten thousand idle connections, some of which grew their buffers before. They cost at most 32 KiB each, do
+/// not affect others, and one more is rejected.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_idle_connections_cost_little_and_nobody_notices() {
+async fn ten_thousand_idle_connections_cost_little() {
     const MANY: usize = 10_000;
     raise_limit(MANY as u64 + 300);
     let dir = Dir::new("serve-idle");
@@ -419,15 +419,15 @@ async fn ten_thousand_idle_connections_cost_little_and_nobody_notices() {
     assert!(each <= 32 << 10, "{each} bytes of each idle connection");
     assert!(slowest < ms(2000), "{slowest:?}");
     let mut one_more = connect(source(2), served.at).await.unwrap();
-    let said = answer(&mut one_more).await.unwrap();
-    assert!(said.starts_with("http/1.1 503 ") && said.contains("too_many_connections"), "{said}");
+    let message = answer(&mut one_more).await.unwrap();
+    assert!(message.starts_with("http/1.1 503 ") && message.contains("too_many_connections"), "{message}");
     drop((idle, active));
     served.signal(Signal::TERM);
     assert_eq!(served.ended().await.code(), Some(0));
 }
 
-/// What a server takes before anything is asked, beside the pages of the program itself. The allocator asks for no huge
-/// pages: each would be two megabytes, most of them unused. Kernels that give them unasked are told not to.
+/// Memory of a server before the first request, without the pages of the program. The allocator does not use huge
+/// pages, of two megabytes each and mostly unused, and disables them where they are the default.
 #[tokio::test]
 async fn a_server_starts_small() {
     let dir = Dir::new("serve-small");
@@ -446,8 +446,8 @@ async fn a_server_starts_small() {
     assert!(kib("Anonymous:") <= 8 << 10, "{memory}");
 }
 
-/// F53 for gRPC, whether a connection was used or not. HTTP/2 has 28 KiB of buffers for each and touches few of them; huge
-/// pages make all of that resident, so they are off here.
+/// F53 for gRPC, for used and unused connections. HTTP/2 allocates 28 KiB of buffers for each and touches few of them;
+/// huge pages would make them all resident, so they are off here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_grpc_connections_cost_little() {
     const MANY: usize = 3_000;
@@ -462,7 +462,7 @@ async fn idle_grpc_connections_cost_little() {
     let mut before = 0;
     for number in 0..MANY + 100 {
         if number == 100 {
-            before = served.resident_kib(); // what is needed once is there
+            before = served.resident_kib(); // after one-time allocations
         }
         let mut stream = connect(source(10 + (number % 10) as u8), grpc).await.unwrap();
         shake_hands(&mut stream, number % 2 == 0).await.unwrap();
@@ -476,10 +476,10 @@ async fn idle_grpc_connections_cost_little() {
     assert_eq!(served.ended().await.code(), Some(0));
 }
 
-/// Begins a connection over HTTP/2, and asks for the health if wanted: until the last frame of the answer is in.
+/// Opens an HTTP/2 connection, and optionally calls the health service and reads its whole response.
 async fn shake_hands(stream: &mut TcpStream, asks: bool) -> io::Result<()> {
     const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
-    // POST, http, the path, the kind of content; then a message of nothing.
+    // Headers: POST, http, the path, the content type; then an empty message.
     const HEAD: &[u8] = b"\x83\x86\x04\x1c/grpc.health.v1.Health/Check\x0f\x10\x10application/grpc";
     const BODY: &[u8] = b"\0\0\x05\0\x01\0\0\0\x01\0\0\0\0\0";
     let mut sent = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SETTINGS].concat();
@@ -495,13 +495,13 @@ async fn shake_hands(stream: &mut TcpStream, asks: bool) -> io::Result<()> {
         let mut payload = vec![0; usize::from(high) << 8 | usize::from(low)];
         timeout(PATIENCE, stream.read_exact(&mut payload)).await.expect("waited in vain")?;
         match (asks, kind, flags & 1) {
-            (false, 4, 1) | (true, 1, 1) => return Ok(()), // our settings were taken, or the trailers are in
+            (false, 4, 1) | (true, 1, 1) => return Ok(()), // settings acknowledged, or trailers received
             _ => {}
         }
     }
 }
 
-/// What the nth connection asks before it idles: most nothing, some a check, some something large.
+/// The request of the nth connection before it idles: most send none, some a check, some a large one.
 fn request_before_idling(number: usize) -> Option<String> {
     let (body, spaces) = ("{\"client_key\":\"payer\"", " ".repeat(60 << 10));
     let chunked = |path: &str, body: &str| {
@@ -523,7 +523,7 @@ fn request_before_idling(number: usize) -> Option<String> {
     }
 }
 
-/// This process needs as many descriptors as the server.
+/// Raises the limit of file descriptors: this process needs as many as the server.
 fn raise_limit(wanted: u64) {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     assert!(

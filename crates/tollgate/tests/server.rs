@@ -1,4 +1,4 @@
-//! `tollgate check` and `tollgate explain` against a server: every way to reach one, and what may stand there instead.
+//! `tollgate check` and `tollgate explain` against a server: TCP, TLS, Unix sockets, tokens, and other servers.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -17,10 +17,10 @@ use support::Dir;
 const ORDER: [&str; 6] = ["--client-key", "user:42", "--endpoint", "POST /api/orders", "--tier", "free"];
 
 fn check(dir: &Dir, args: &[&str]) -> (i32, String, String) {
-    said(&dir.tollgate().arg("check").args(ORDER).args(args).output().unwrap())
+    parts(&dir.tollgate().arg("check").args(ORDER).args(args).output().unwrap())
 }
 
-fn said(output: &Output) -> (i32, String, String) {
+fn parts(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
@@ -51,10 +51,10 @@ mode store, rules generation 1
     assert!(text.starts_with("{\"allowed\":") && text.ends_with("}\n") && text.lines().count() == 1, "{text}");
     let (code, _, error) = check(&dir, &["--url", server.url(), "--ip", "nowhere"]);
     let expected =
-        "refused the request: ip: not an address; write 192.0.2.1 or 2001:db8::1 (bad_address, status 400)\n";
+        "rejected the request: ip: not an address; write 192.0.2.1 or 2001:db8::1 (bad_address, status 400)\n";
     assert!(code == 2 && error.ends_with(expected), "{error}");
     let explained = dir.tollgate().args(["explain", "--url", server.url()]).args(ORDER).output().unwrap();
-    let (code, text, _) = said(&explained);
+    let (code, text, _) = parts(&explained);
     assert_eq!(code, 0);
     assert!(
         text.contains(
@@ -65,7 +65,7 @@ mode store, rules generation 1
 }
 
 #[test]
-fn a_server_may_refuse_by_status() {
+fn a_server_may_deny_by_status() {
     let dir = Dir::new("by-status");
     let args = ["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0", "--refused-status", "429"];
     let server = Server::start(dir.tollgate(), &args);
@@ -75,27 +75,25 @@ fn a_server_may_refuse_by_status() {
 }
 
 #[test]
-fn presents_a_token_from_a_file_or_the_environment() {
+fn sends_a_token_from_a_file_or_the_environment() {
     let dir = Dir::new("token");
     dir.write("tokens", "# ours\n0123456789abcdef0123456789abcdef\n");
     dir.write("wrong", "ffffffffffffffffffff\n");
     let server = Server::start(dir.tollgate(), &["--http", "127.0.0.1:0", "--token-file", "tokens"]);
     let asked = |args: &[&str]| check(&dir, &[&["--url", server.url()], args].concat());
     assert_eq!(asked(&["--token-file", "tokens"]).0, 0);
-    let told = format!(
-        "error: {} wants a token that it knows: use --token-file FILE or TOLLGATE_TOKEN (no_token)\n",
-        server.url()
-    );
+    let message =
+        format!("error: {} requires a valid token: use --token-file FILE or TOLLGATE_TOKEN (no_token)\n", server.url());
     for args in [&[][..], &["--token-file", "wrong"]] {
-        assert_eq!(asked(args), (2, String::new(), told.clone()));
+        assert_eq!(asked(args), (2, String::new(), message.clone()));
     }
     let mut command = dir.tollgate();
     command.env("TOLLGATE_TOKEN", "0123456789abcdef0123456789abcdef").env("TOLLGATE_URL", server.url());
-    assert_eq!(said(&command.arg("check").args(ORDER).output().unwrap()).0, 0);
+    assert_eq!(parts(&command.arg("check").args(ORDER).output().unwrap()).0, 0);
 }
 
 #[test]
-fn trusts_the_authority_that_is_named_and_no_other() {
+fn trusts_only_the_given_ca() {
     let dir = Dir::new("tls");
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
     dir.write("cert.pem", made.cert.pem());
@@ -115,7 +113,7 @@ fn trusts_the_authority_that_is_named_and_no_other() {
     assert!(code == 2 && !error.is_empty(), "{error}");
 }
 
-/// An authority, a certificate of the server and one of somebody who may administer it.
+/// A CA, a server certificate and a client certificate for the admin listener.
 fn certificates(dir: &Dir) {
     let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -131,7 +129,7 @@ fn certificates(dir: &Dir) {
 }
 
 #[test]
-fn shows_its_certificate_where_the_admin_listener_asks_for_one() {
+fn sends_a_client_certificate_to_the_admin_listener() {
     let dir = Dir::new("mutual");
     certificates(&dir);
     let tls = ["--admin-tls-cert", "node.pem", "--admin-tls-key", "node-key.pem", "--admin-client-ca", "ca.pem"];
@@ -139,7 +137,7 @@ fn shows_its_certificate_where_the_admin_listener_asks_for_one() {
     let server = Server::start(dir.tollgate(), &args);
     assert!(server.admin.starts_with("https://127.0.0.1:"), "{}", server.admin);
     let asked =
-        |args: &[&str]| said(&server.operator(&dir).args(["mode", "--ca", "ca.pem"]).args(args).output().unwrap());
+        |args: &[&str]| parts(&server.operator(&dir).args(["mode", "--ca", "ca.pem"]).args(args).output().unwrap());
     assert_eq!(
         asked(&["--cert", "me.pem", "--key", "me-key.pem"]),
         (0, "enforce, the whole fleet\n".to_owned(), String::new())
@@ -152,36 +150,36 @@ fn shows_its_certificate_where_the_admin_listener_asks_for_one() {
 }
 
 #[test]
-fn knows_strangers() {
+fn recognises_other_servers() {
     let dir = Dir::new("strangers");
     let html = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>";
     let moved = "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
     let huge = format!("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n{}", " ".repeat(5 << 20));
-    for (answer, told) in [
-        (html, "is no Tollgate server: it answered status 200 with text/html\n"),
-        (moved, "is no Tollgate server: it answered status 301 with no media type\n"),
+    for (answer, message) in [
+        (html, "is not a Tollgate server: it responded with status 200 and text/html\n"),
+        (moved, "is not a Tollgate server: it responded with status 301 and no media type\n"),
         (&huge, "cannot be read: length limit exceeded\n"),
-        ("220 mail ESMTP\r\n", "does not answer in HTTP; does it speak TLS? then write https://\n"),
-        ("", "closed the connection without an answer: connection closed before message completed\n"),
+        ("220 mail ESMTP\r\n", "does not speak HTTP; if it speaks TLS, write https://\n"),
+        ("", "closed the connection without a response: connection closed before message completed\n"),
     ] {
         let (url, stranger) = stranger(answer.to_owned());
         let (code, _, error) = check(&dir, &["--url", &url]);
-        assert!(code == 2 && error.ends_with(told), "{error}");
+        assert!(code == 2 && error.ends_with(message), "{error}");
         stranger.join().unwrap();
     }
 }
 
-/// Waits for as long as the client does, on purpose: what is tested is that it ends.
+/// Waits for the client's timeout: the test is that it ends.
 #[test]
-fn gives_up_on_a_server_that_says_nothing() {
+fn times_out_on_a_silent_server() {
     let dir = Dir::new("silent");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap(); // accepts by itself, and answers nobody
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap(); // the kernel accepts; no response is sent
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (code, _, error) = check(&dir, &["--url", &url]);
-    assert_eq!((code, error), (2, format!("error: {url} did not answer within 5 s\n")));
+    assert_eq!((code, error), (2, format!("error: {url} did not respond within 5 s\n")));
 }
 
-/// Somebody who says one thing to one caller.
+/// A server that sends one response to one client.
 fn stranger(answer: String) -> (String, thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -189,7 +187,7 @@ fn stranger(answer: String) -> (String, thread::JoinHandle<()>) {
         let (mut stream, _) = listener.accept().unwrap();
         let mut head = [0; 4096];
         let _ = stream.read(&mut head).unwrap();
-        let _ = stream.write_all(answer.as_bytes()); // the caller may have heard enough
+        let _ = stream.write_all(answer.as_bytes()); // the client may have closed already
     };
     (url, thread::spawn(talk))
 }

@@ -1,5 +1,5 @@
-//! `tollgate store keys` beside a real node and a real store: the keys are those of the node, and the decoded state is
-//! what the node counted.
+//! `tollgate store keys` with a real node and a real store: the keys are those of the node, and the decoded state
+//! matches the counts of the node.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -31,7 +31,7 @@ rules:
 ";
 const CLIENT: [&str; 4] = ["--client", "user:42", "--tier", "free"];
 
-/// A node that has time for a busy machine.
+/// A node with generous timeouts, for a busy machine.
 fn node(dir: &Dir, store: &str, more: &[&str]) -> Server {
     dir.write("keys.yaml", RULES);
     let args = ["--rules", "keys.yaml", "--http", "127.0.0.1:0", "--store", store];
@@ -50,15 +50,15 @@ fn keys(dir: &Dir, store: &str, more: &[&str]) -> (i32, String, String) {
 }
 
 /// The rules by name, from `--json`.
-fn told(dir: &Dir, store: &str, more: &[&str]) -> Value {
+fn listed(dir: &Dir, store: &str, more: &[&str]) -> Value {
     let (code, text, error) = keys(dir, store, &[more, &["--json"]].concat());
     assert_eq!(code, 0, "{error}");
-    let told: Value = serde_json::from_str(&text).unwrap();
-    by_name(&told)
+    let listed: Value = serde_json::from_str(&text).unwrap();
+    by_name(&listed)
 }
 
-fn by_name(told: &Value) -> Value {
-    let rules = told["rules"].as_array().unwrap().iter();
+fn by_name(listed: &Value) -> Value {
+    let rules = listed["rules"].as_array().unwrap().iter();
     rules.map(|rule| (rule["name"].as_str().unwrap().to_owned(), rule.clone())).collect()
 }
 
@@ -89,7 +89,7 @@ fn explained(dir: &Dir, server: &Server) -> Value {
 fn shows_what_a_node_counted_of_every_algorithm() {
     let (dir, redis) = (Dir::new("store-keys"), RedisServer::start());
     let server = node(&dir, &redis.url(), &[]);
-    let unused = told(&dir, &redis.url(), &[]);
+    let unused = listed(&dir, &redis.url(), &[]);
     for name in ["tokens", "windows", "counter", "log", "flight"] {
         let bucket = &unused[name]["buckets"][0];
         assert_eq!((&bucket["exists"], &bucket["used"]), (&false.into(), &0.into()), "{name}: {bucket}");
@@ -100,9 +100,9 @@ fn shows_what_a_node_counted_of_every_algorithm() {
     charge(&dir, &server, "3");
     acquire_slot(&server);
     let client = &mut redis.client();
-    let found = told(&dir, &redis.url(), &[]);
+    let found = listed(&dir, &redis.url(), &[]);
     let explained = explained(&dir, &server);
-    // The slot is a request of its own to the rules that count requests, or it is none: the node says which.
+    // Whether the slot counts as a request is read from the node.
     for (name, limit) in [("tokens", 10), ("windows", 20), ("counter", 30), ("log", 40)] {
         let (bucket, by_node) = (&found[name]["buckets"][0], &explained[name]);
         assert_eq!(bucket["store_key"], by_node["store_key"], "{name}");
@@ -125,16 +125,16 @@ fn shows_what_a_node_counted_of_every_algorithm() {
     assert_eq!(because("by-endpoint"), "its key needs endpoint, which was not given");
     assert_eq!(because("paid"), "tier should be paid, is free");
     assert!(because("alone").contains("local"), "{}", because("alone"));
-    let complete = told(&dir, &redis.url(), &["--endpoint", "GET /a"]);
+    let complete = listed(&dir, &redis.url(), &["--endpoint", "GET /a"]);
     assert_eq!(complete["by-endpoint"]["buckets"][0]["store_key"], explained["by-endpoint"]["store_key"]);
     assert_eq!(&complete["by-endpoint"]["buckets"][0]["used"], used);
 
-    // Alone with the store, the command sends nothing that writes, and runs no script.
+    // The command sends only reads, and runs no script.
     drop(server);
     let is_alone = || client.text(&["CLIENT", "LIST"]).lines().count() == 1;
     patience::until("the node's connections end", Duration::from_secs(30), is_alone);
     client.succeed(&["CONFIG", "RESETSTAT"]);
-    told(&dir, &redis.url(), &["--endpoint", "GET /a"]);
+    listed(&dir, &redis.url(), &["--endpoint", "GET /a"]);
     let sent = client.text(&["INFO", "commandstats"]);
     let sent = sent.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split(':').next());
     let sent: BTreeSet<&str> = sent.collect();
@@ -144,14 +144,26 @@ fn shows_what_a_node_counted_of_every_algorithm() {
 }
 
 #[test]
-fn names_what_is_no_bucket_and_what_never_expires() {
+fn an_override_of_the_rules_file_is_the_limit_of_its_client() {
+    let (dir, redis) = (Dir::new("store-keys-override"), RedisServer::start());
+    let _server = node(&dir, &redis.url(), &[]); // keeps the secret in the store
+    let overrides = "overrides:\n  - { client_key: 'user:42', rule: windows, requests: 500 }\n";
+    dir.write("keys.yaml", format!("{RULES}{overrides}"));
+    let found = listed(&dir, &redis.url(), &[]);
+    let limits = |name: &str| (found[name]["limit"]["requests"].as_u64(), found[name]["buckets"][0]["limit"].as_u64());
+    assert_eq!(limits("windows"), (Some(500), Some(500)));
+    assert_eq!(limits("counter"), (Some(30), Some(30)));
+}
+
+#[test]
+fn reports_foreign_values_and_keys_without_expiry() {
     let (dir, redis) = (Dir::new("store-keys-foreign"), RedisServer::start());
     let server = node(&dir, &redis.url(), &[]);
     charge(&dir, &server, "1");
-    let found = told(&dir, &redis.url(), &[]);
+    let found = listed(&dir, &redis.url(), &[]);
     let key = |name: &str| found[name]["buckets"][0]["store_key"].as_str().unwrap().to_owned();
     let client = &mut redis.client();
-    drop(server); // it would repair what follows
+    drop(server); // it would repair the following changes
     client.succeed(&["PERSIST", &key("counter")]);
     client.succeed(&["DEL", &key("log")]);
     client.succeed(&["SET", &key("log"), "text"]);
@@ -163,7 +175,7 @@ fn names_what_is_no_bucket_and_what_never_expires() {
 }
 
 #[test]
-fn the_secret_is_that_of_the_nodes() {
+fn uses_the_secret_of_the_nodes() {
     let (dir, redis) = (Dir::new("store-keys-secret"), RedisServer::start());
     dir.write("secret", "0123456789abcdef0123456789abcdef");
     dir.write("other", "fedcba9876543210fedcba9876543210");
@@ -172,7 +184,7 @@ fn the_secret_is_that_of_the_nodes() {
     assert_eq!(code, 2);
     assert!(error.contains("the store holds no secret") && error.contains("--secret-file"), "{error}");
     charge(&dir, &server, "1");
-    let found = told(&dir, &redis.url(), &["--secret-file", "secret"]);
+    let found = listed(&dir, &redis.url(), &["--secret-file", "secret"]);
     assert_eq!(found["tokens"]["buckets"][0]["store_key"], explained(&dir, &server)["tokens"]["store_key"]);
     let fingerprinted = || redis.client().number(&["EXISTS", "tg:{AAA}fingerprint"]) == 1;
     patience::until("a node leaves the fingerprint of its secret", Duration::from_secs(30), fingerprinted);
@@ -182,11 +194,11 @@ fn the_secret_is_that_of_the_nodes() {
 }
 
 #[test]
-fn a_cluster_has_slots() {
+fn shows_the_slots_of_a_cluster() {
     let (dir, cluster) = (Dir::new("store-keys-cluster"), RedisCluster::start());
     let server = node(&dir, &cluster.url(), &[]);
     charge(&dir, &server, "2");
-    let (found, explained) = (told(&dir, &cluster.url(), &[]), explained(&dir, &server));
+    let (found, explained) = (listed(&dir, &cluster.url(), &[]), explained(&dir, &server));
     for name in ["tokens", "windows", "counter", "log"] {
         let bucket = &found[name]["buckets"][0];
         assert_eq!(bucket["store_key"], explained[name]["store_key"], "{name}");
@@ -196,7 +208,7 @@ fn a_cluster_has_slots() {
 }
 
 #[test]
-fn says_what_is_wrong() {
+fn errors_are_clear() {
     let dir = Dir::new("store-keys-wrong");
     dir.write("keys.yaml", RULES);
     let (code, _, error) = keys(&dir, "redis://user:hunter2@127.0.0.1:1", &[]);

@@ -1,6 +1,6 @@
-//! Whole sessions as text: every `$` line of `tests/transcripts/*.txt` is run, and the file must come out again as it
-//! is. Lines of standard error begin with `! `, an exit code other than 0 stands in a line `? N`, and `## ` begins a
-//! comment. After a change that is meant: `UPDATE_TRANSCRIPTS=1 cargo test -p tollgate --test transcripts`.
+//! Transcripts: the test runs every `$` line of `tests/transcripts/*.txt` and compares the output. Lines of standard
+//! error begin with `! `, a line `? N` is an exit code other than 0, and `## ` begins a comment. To update:
+//! `UPDATE_TRANSCRIPTS=1 cargo test -p tollgate --test transcripts`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use tollgate_control::record::RuleRecord;
 use tollgate_control::{Control, Listing, Page, RuleFilter};
-use tollgate_rules::{PathCase, Endpoint, EndpointMatcher, EscapedSlash};
+use tollgate_rules::{Endpoint, EndpointMatcher, EscapedSlash, PathCase};
 
 use crate::problem::AdminProblem;
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use tollgate_control::record::{Role, RuleModeDraft, RuleModeRecord};
-use tollgate_control::{Edit, Precondition, Enforcement};
+use tollgate_control::{Edit, Enforcement, Precondition};
 
 use crate::call::Call;
 use crate::endpoint::{Access, Body, Content, DRY_RUN, Endpoint, Method, Tag};

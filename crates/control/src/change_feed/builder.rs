@@ -8,8 +8,8 @@ use tollgate_rules::problem::Problem;
 use tollgate_rules::{Directory, DirectoryBuilder, EscapedSlash, KeyBy, RuleFile, RuleSpec, check};
 
 use super::namespace::{LoadedNamespace, name_of};
-use crate::control::Quarantined;
 use crate::Enforcement;
+use crate::control::Quarantined;
 use crate::record::{NamespaceDraft, RuleModeRecord, RuleRecord};
 use crate::{FieldError, RecordKind};
 

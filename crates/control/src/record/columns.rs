@@ -17,7 +17,8 @@ use crate::{Error, FieldError, Result};
 /// Fields of a limit without a column.
 const LIMIT_OPTIONS: [&str; 3] = ["slot_ttl", "max_delay", "align"];
 /// Algorithms that use `burst_size`.
-const HAVE_BURST: [LimitAlgorithm; 3] = [LimitAlgorithm::TokenBucket, LimitAlgorithm::Gcra, LimitAlgorithm::LeakyBucket];
+const HAVE_BURST: [LimitAlgorithm; 3] =
+    [LimitAlgorithm::TokenBucket, LimitAlgorithm::Gcra, LimitAlgorithm::LeakyBucket];
 /// Longest name of a rule.
 const NAME_BYTES_MAX: usize = 256;
 const NANOS_PER_MILLI: u64 = 1_000_000;

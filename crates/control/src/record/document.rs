@@ -9,7 +9,7 @@ use tollgate_rules::check::{self, is_label};
 use tollgate_rules::document::{self, NamespaceSettings};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::problem::{Problem, quote};
-use tollgate_rules::yaml::{DEPTH_MAX, YamlNode, SCALAR_BYTES_MAX};
+use tollgate_rules::yaml::{DEPTH_MAX, SCALAR_BYTES_MAX, YamlNode};
 use tollgate_rules::{ClientSpec, OverrideSpec, RuleSpec};
 
 use super::{ClientDraft, NamespaceDraft, OverrideDraft};

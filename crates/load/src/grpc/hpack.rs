@@ -1,26 +1,26 @@
-//! Headers: written in full once, by number afterwards; and the one header of a reply that is looked at.
+//! HPACK: encodes request headers, literally once and by index afterwards, and finds `grpc-status` in a reply.
 //!
-//! Nothing is decoded here that would need the whole table: whoever measures wants the CPU for other things.
+//! There is no decoder with a dynamic table: a load generator must spend little CPU per reply.
 
-use crate::template::Text;
+use crate::template::TemplateText;
 
-/// Fixed by the standard: entries that both sides know.
+/// Number of entries of the static table.
 const STATIC: usize = 61;
-/// `:method: POST`, `:scheme: http`, whole.
+/// `:method: POST` and `:scheme: http`, both in the static table.
 const FIXED: [u8; 2] = [0x83, 0x86];
-/// Names that both sides know.
+/// Indices of names in the static table.
 const AUTHORITY: usize = 1;
 const PATH: usize = 4;
 const CONTENT_TYPE: usize = 31;
-/// What a server remembers unless it says otherwise, and what an entry takes of it beside its text.
+/// Default size of the server's dynamic table, and the overhead of an entry.
 const TABLE: usize = 4096;
 const ENTRY: usize = 32;
-/// Entries that are learnt at most: their numbers still fit into a byte.
-const LEARNT_MAX: usize = 32;
+/// Maximum number of indexed headers: their indices fit into one byte.
+const INDEXED_MAX: usize = 32;
 
-/// `grpc-status`, as most compress it and as it is.
+/// `grpc-status`, Huffman-coded and as a literal.
 const STATUS_NAMES: [&[u8]; 2] = [b"\x88\x9a\xca\xc8\xb2\x12\x34\xda\x8f", b"\x0bgrpc-status"];
-/// The statuses 0 to 16, compressed.
+/// The statuses 0 to 16, Huffman-coded.
 const STATUSES: [&[u8]; 17] = [
     b"\x07",
     b"\x0f",
@@ -44,18 +44,18 @@ const STATUSES: [&[u8]; 17] = [
 /// The headers of a call.
 #[derive(Debug)]
 pub struct Headers {
-    /// In the order in which the server learns them.
-    learnt: Vec<Vec<u8>>,
-    /// Bytes of the server's table.
+    /// Headers of the dynamic table, in the order of insertion.
+    indexed: Vec<Vec<u8>>,
+    /// Size of the dynamic table.
     table: usize,
-    /// Those that are sent in full every time.
-    every_time: Vec<u8>,
+    /// Headers sent literally with every call.
+    literal: Vec<u8>,
 }
 
 impl Headers {
-    /// What every call has.
+    /// The headers that every call has.
     pub fn new(path: &str, host: &str) -> Headers {
-        let mut headers = Headers { learnt: Vec::new(), table: 0, every_time: Vec::new() };
+        let mut headers = Headers { indexed: Vec::new(), table: 0, literal: Vec::new() };
         headers.put(PATH, ":path", path);
         headers.put(AUTHORITY, ":authority", host);
         headers.put(CONTENT_TYPE, "content-type", "application/grpc");
@@ -63,30 +63,30 @@ impl Headers {
         headers
     }
 
-    /// One more.
+    /// Adds a header.
     pub fn add(&mut self, name: &str, value: &str) {
         self.put(0, &name.to_ascii_lowercase(), value);
     }
 
-    /// The headers of the first call on a connection.
+    /// The header block of the first call on a connection.
     pub fn first(&self) -> Vec<u8> {
-        [&FIXED, self.learnt.concat().as_slice(), &self.every_time].concat()
+        [&FIXED, self.indexed.concat().as_slice(), &self.literal].concat()
     }
 
-    /// Of all that follow.
+    /// The header block of all later calls.
     pub fn later(&self) -> Vec<u8> {
-        let last = STATIC + self.learnt.len();
-        let learnt: Vec<u8> = (0..self.learnt.len()).map(|place| 0x80 | (last - place) as u8).collect();
-        [&FIXED, learnt.as_slice(), &self.every_time].concat()
+        let last = STATIC + self.indexed.len();
+        let indexed: Vec<u8> = (0..self.indexed.len()).map(|place| 0x80 | (last - place) as u8).collect();
+        [&FIXED, indexed.as_slice(), &self.literal].concat()
     }
 
-    /// `known` is the number of the name, if both sides know it.
+    /// `known` is the index of the name in the static table, or 0.
     fn put(&mut self, known: usize, name: &str, value: &str) {
         let size = ENTRY + name.len() + value.len();
-        let is_fixed = Text::new(value).places.is_empty();
-        let is_learnt = is_fixed && self.table + size <= TABLE && self.learnt.len() < LEARNT_MAX;
+        let is_fixed = TemplateText::new(value).places.is_empty();
+        let is_indexed = is_fixed && self.table + size <= TABLE && self.indexed.len() < INDEXED_MAX;
         let mut bytes = Vec::new();
-        match is_learnt {
+        match is_indexed {
             true => integer(&mut bytes, 0x40, 6, known),
             false => integer(&mut bytes, 0x00, 4, known),
         }
@@ -94,16 +94,16 @@ impl Headers {
             text(&mut bytes, name);
         }
         text(&mut bytes, value);
-        if is_learnt {
+        if is_indexed {
             self.table += size;
-            self.learnt.push(bytes);
+            self.indexed.push(bytes);
         } else {
-            self.every_time.extend_from_slice(&bytes);
+            self.literal.extend_from_slice(&bytes);
         }
     }
 }
 
-/// The `grpc-status` of a reply's headers, if it stands there in full: for most replies it is one number of the table.
+/// The `grpc-status` of a header block, if it is a literal: in most replies it is an index of the dynamic table.
 pub fn status(block: &[u8]) -> Option<u16> {
     let after = STATUS_NAMES.iter().find_map(|name| {
         let at = block.windows(name.len()).position(|window| window == *name)?;
@@ -117,7 +117,7 @@ pub fn status(block: &[u8]) -> Option<u16> {
     }
 }
 
-/// A number behind some bits of its own.
+/// An HPACK integer behind a prefix.
 fn integer(out: &mut Vec<u8>, mark: u8, bits: u32, value: usize) {
     let most = (1 << bits) - 1;
     if value < most {
@@ -132,8 +132,8 @@ fn integer(out: &mut Vec<u8>, mark: u8, bits: u32, value: usize) {
     out.push(rest as u8);
 }
 
-/// A text as it is, its places as wide as keys.
+/// A literal string, with room for keys in place of placeholders.
 fn text(out: &mut Vec<u8>, text: &str) {
-    integer(out, 0x00, 7, Text::len_of(text));
+    integer(out, 0x00, 7, TemplateText::len_of(text));
     out.extend_from_slice(text.as_bytes());
 }

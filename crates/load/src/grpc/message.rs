@@ -1,46 +1,46 @@
-//! Messages, field by field.
+//! Protocol buffer messages, built field by field.
 
-use crate::template::Text;
+use crate::template::TemplateText;
 
-/// A message of protocol buffers whose texts may have places for keys: a length counts a key, not its place.
+/// A protocol buffer message whose strings may hold key placeholders; lengths count the key, not the placeholder.
 ///
 /// ```
-/// use tollgate_load::{Message, Request};
+/// use tollgate_load::{ProtobufMessage, LoadRequest};
 ///
-/// let entry = Message::new().text(1, "user_id").text(2, "{key}");
-/// let descriptor = Message::new().message(1, &entry);
-/// let body = Message::new().text(1, "shop").message(2, &descriptor).number(3, 1);
-/// let request = Request::post("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit").body(body);
+/// let entry = ProtobufMessage::new().text(1, "user_id").text(2, "{key}");
+/// let descriptor = ProtobufMessage::new().message(1, &entry);
+/// let body = ProtobufMessage::new().text(1, "shop").message(2, &descriptor).number(3, 1);
+/// let request = LoadRequest::post("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit").body(body);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Message(Vec<u8>);
+pub struct ProtobufMessage(Vec<u8>);
 
-impl Message {
-    /// Without fields so far.
-    pub fn new() -> Message {
-        Message::default()
+impl ProtobufMessage {
+    /// A message without fields.
+    pub fn new() -> ProtobufMessage {
+        ProtobufMessage::default()
     }
 
-    /// With a number, a truth value or an enumeration.
-    pub fn number(mut self, field: u32, value: u64) -> Message {
+    /// Adds an integer, a boolean or an enum value.
+    pub fn number(mut self, field: u32, value: u64) -> ProtobufMessage {
         self.varint(u64::from(field) << 3);
         self.varint(value);
         self
     }
 
-    /// With a text.
-    pub fn text(self, field: u32, text: &str) -> Message {
+    /// Adds a string.
+    pub fn text(self, field: u32, text: &str) -> ProtobufMessage {
         self.bytes(field, text.as_bytes())
     }
 
-    /// With a message in it.
-    pub fn message(self, field: u32, message: &Message) -> Message {
+    /// Adds a nested message.
+    pub fn message(self, field: u32, message: &ProtobufMessage) -> ProtobufMessage {
         self.bytes(field, &message.0)
     }
 
-    fn bytes(mut self, field: u32, bytes: &[u8]) -> Message {
+    fn bytes(mut self, field: u32, bytes: &[u8]) -> ProtobufMessage {
         self.varint(u64::from(field) << 3 | 2);
-        self.varint(Text::len_of(bytes) as u64);
+        self.varint(TemplateText::len_of(bytes) as u64);
         self.0.extend_from_slice(bytes);
         self
     }
@@ -54,7 +54,7 @@ impl Message {
     }
 }
 
-impl AsRef<[u8]> for Message {
+impl AsRef<[u8]> for ProtobufMessage {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }

@@ -1,24 +1,24 @@
-//! The streams of a connection: which are under way, what has come of each, and what the server allows.
+//! The streams of a connection: those in flight, the bytes received on each, and the server's limits.
 
 use std::collections::VecDeque;
 
 use super::hpack;
-use super::wire::{self, ACK, END_STREAM, Frame, Kind};
-use crate::connection::Lost;
-use crate::protocol::{Malformed, Verdict};
+use super::wire::{self, ACK, END_STREAM, Frame, FrameKind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
+use crate::lost::ConnectionLost;
+use crate::reply::{MalformedReply, ReplyVerdict};
 
-/// The stream of the request that teaches the headers.
+/// Stream of the first request, which fills the server's header table.
 pub const FIRST: u32 = 1;
-/// The last one that a connection has.
+/// Highest stream number.
 const LAST: u32 = (1 << 31) - 1;
-/// Streams between the oldest one under way and the newest, at most: one that hangs does not make the rest endless.
+/// Maximum distance of the oldest and the newest stream in flight, so that a stuck stream does not grow the queue.
 const SPAN_MAX: usize = 1 << 16;
-/// How much of a message is kept: what it begins with says whether the request may pass.
+/// Bytes kept of a message: its beginning holds the decision.
 const KEPT: usize = 16;
-/// What may come before the server is told that it may send as much again.
+/// Bytes received before a WINDOW_UPDATE is sent.
 const UPDATE_AFTER: u32 = 1 << 24;
 
-/// gRPC's statuses by number.
+/// Names of the gRPC status codes.
 const STATUSES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -38,45 +38,45 @@ const STATUSES: [&str; 17] = [
     "DATA_LOSS",
     "UNAUTHENTICATED",
 ];
-/// Where a reply has no message, and no status that can be read without the table.
+/// Status of a reply without a message whose `grpc-status` is not a literal.
 const UNKNOWN: u16 = 2;
 
 /// The streams of one connection.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    /// From the oldest one under way to the newest, the answered ones between them too.
-    slots: VecDeque<Slot>,
-    /// The number of the first slot.
+    /// From the oldest stream in flight to the newest, including answered ones between them.
+    slots: VecDeque<StreamSlot>,
+    /// Stream number of the first slot.
     oldest: u32,
-    /// The number of the next stream.
+    /// Stream number of the next request.
     next: u32,
-    /// How many are under way.
+    /// Number of streams in flight.
     open: usize,
-    /// The one that teaches the headers is among them.
+    /// True while the first request is in flight.
     is_learning: bool,
-    /// How many the server allows.
+    /// Maximum number of concurrent streams, set by the server.
     allowed: usize,
-    /// Bytes of messages that the server takes now.
+    /// Flow-control window for sending.
     window: i64,
-    /// Bytes of a message.
+    /// Size of a request message.
     message: usize,
-    /// Bytes of messages that have come since the server was told that it may go on.
+    /// Bytes received since the last WINDOW_UPDATE.
     received: u32,
-    /// The server is leaving, or numbers have run out: what is under way is the last.
+    /// True after GOAWAY, or when stream numbers have run out: no new streams.
     is_last: bool,
-    /// The last status that stood in full in a reply and was no success: later ones refer to it.
+    /// The last literal status other than OK: later replies refer to it by index.
     failure: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct StreamSlot {
     start: u64,
     kept: [u8; KEPT],
     length: u8,
     is_done: bool,
 }
 
-impl Slot {
+impl StreamSlot {
     #[inline]
     fn keep(&mut self, bytes: &[u8]) {
         let length = usize::from(self.length);
@@ -94,7 +94,7 @@ impl Slot {
 }
 
 impl Streams {
-    /// None so far; a message of a request has so many bytes, its prefix among them.
+    /// No streams; a request message has `message` bytes, including its prefix.
     pub fn new(message: usize) -> Streams {
         Streams {
             slots: VecDeque::new(),
@@ -103,7 +103,7 @@ impl Streams {
             open: 0,
             is_learning: false,
             allowed: usize::MAX,
-            window: i64::from(super::WINDOW_INITIAL),
+            window: i64::from(WINDOW_INITIAL),
             message,
             received: 0,
             is_last: false,
@@ -111,30 +111,30 @@ impl Streams {
         }
     }
 
-    /// The opening has gone out, and the first request with it.
+    /// The opening was sent, including the first request.
     pub fn open(&mut self, now: u64) {
         self.clear();
         self.begin(std::iter::once(now));
         self.is_learning = true;
     }
 
-    /// The number of the next stream.
+    /// Stream number of the next request.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Requests under way that count.
-    pub fn under_way(&self) -> usize {
+    /// Number of requests in flight, without the first.
+    pub fn in_flight(&self) -> usize {
         self.open - usize::from(self.is_learning)
     }
 
-    /// When the oldest one began.
+    /// Start time of the oldest stream in flight.
     pub fn oldest(&self) -> Option<u64> {
         self.slots.front().map(|slot| slot.start)
     }
 
-    /// How many more the pipeline, the server and its window allow.
+    /// How many more requests the pipeline, the server and its window allow.
     #[inline]
     pub fn room(&self, pipeline: usize) -> usize {
         if self.is_last || self.slots.len() >= SPAN_MAX {
@@ -146,120 +146,122 @@ impl Streams {
         streams.min(messages).min(numbers)
     }
 
-    /// So many more are under way.
+    /// Adds requests with these start times.
     #[inline]
     pub fn begin(&mut self, starts: impl Iterator<Item = u64>) {
         let before = self.slots.len();
-        self.slots.extend(starts.map(|start| Slot { start, kept: [0; KEPT], length: 0, is_done: false }));
+        self.slots.extend(starts.map(|start| StreamSlot { start, kept: [0; KEPT], length: 0, is_done: false }));
         let begun = self.slots.len() - before;
         self.next += 2 * begun as u32;
         self.open += begun;
         self.window -= (begun * self.message) as i64;
-        self.is_last |= LAST - self.next < 4; // the next connection begins anew
+        self.is_last |= LAST - self.next < 4; // the next connection starts over
     }
 
-    /// Forgets all of it.
+    /// Resets everything for a new connection.
     pub fn clear(&mut self) {
         let slots = std::mem::take(&mut self.slots);
         *self = Streams { slots, ..Streams::new(self.message) };
         self.slots.clear();
     }
 
-    /// Reads whole frames, and tells how many bytes those were.
+    /// Reads whole frames, and returns the number of bytes read.
     #[inline]
     pub fn take(
         &mut self,
         bytes: &[u8],
         answer: &mut Vec<u8>,
-        mut on_reply: impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<usize, Lost> {
+        mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<usize, ConnectionLost> {
         let mut used = 0;
         while let Some(frame) = Frame::read(bytes.get(used..).unwrap_or_default())? {
             used += frame.length();
             match frame.kind {
-                Kind::DATA => {
+                FrameKind::DATA => {
                     self.received += frame.payload.len() as u32;
                     self.slot(frame.stream)?.keep(frame.content()?);
                     if frame.is(END_STREAM) {
                         self.finish(&frame, b"", &mut on_reply)?;
                     }
                 }
-                Kind::HEADERS if frame.is(END_STREAM) => self.finish(&frame, frame.content()?, &mut on_reply)?,
-                // Some servers also reset what they have answered.
-                Kind::RST_STREAM if self.slot(frame.stream).is_ok() => {
-                    let verdict = Verdict::Failed(status_of_reset(frame.number(0)?));
+                FrameKind::HEADERS if frame.is(END_STREAM) => self.finish(&frame, frame.content()?, &mut on_reply)?,
+                // Some servers reset a stream after its reply.
+                FrameKind::RST_STREAM if self.slot(frame.stream).is_ok() => {
+                    let verdict = ReplyVerdict::Failed(status_of_reset(frame.number(0)?));
                     self.end(frame.stream, Some(verdict), &mut on_reply)?;
                 }
                 _ => self.control(&frame, answer)?,
             }
         }
         if self.received >= UPDATE_AFTER {
-            wire::put(answer, Kind::WINDOW_UPDATE, 0, 0, &self.received.to_be_bytes());
+            wire::put(answer, FrameKind::WINDOW_UPDATE, 0, 0, &self.received.to_be_bytes());
             self.received = 0;
         }
         match self.is_last && self.open == 0 {
-            true => Err(Lost::Closed),
+            true => Err(ConnectionLost::Closed),
             false => Ok(used),
         }
     }
 
-    /// What the server says about the connection, not about a request.
-    fn control(&mut self, frame: &Frame<'_>, answer: &mut Vec<u8>) -> Result<(), Lost> {
+    /// Handles a frame of the connection, not of a request.
+    fn control(&mut self, frame: &Frame<'_>, answer: &mut Vec<u8>) -> Result<(), ConnectionLost> {
         match frame.kind {
-            Kind::SETTINGS if !frame.is(ACK) => {
+            FrameKind::SETTINGS if !frame.is(ACK) => {
                 for (name, value) in frame.settings()? {
                     match name {
                         wire::MAX_STREAMS => self.allowed = value as usize,
                         wire::INITIAL_WINDOW if (value as usize) < self.message => {
-                            return Err(Lost::Malformed("its windows are too small for a request"));
+                            return Err(ConnectionLost::Malformed("its windows are smaller than a request"));
                         }
                         _ => {}
                     }
                 }
-                wire::put(answer, Kind::SETTINGS, ACK, 0, &[]);
+                wire::put(answer, FrameKind::SETTINGS, ACK, 0, &[]);
             }
-            Kind::PING if !frame.is(ACK) => wire::put(answer, Kind::PING, ACK, 0, frame.payload),
-            Kind::WINDOW_UPDATE if frame.stream == 0 => {
-                self.window += i64::from(frame.number(0)? & super::WINDOW_MAX);
-                if self.window > i64::from(super::WINDOW_MAX) {
-                    return Err(Lost::Malformed("a window wider than there is"));
+            FrameKind::PING if !frame.is(ACK) => wire::put(answer, FrameKind::PING, ACK, 0, frame.payload),
+            FrameKind::WINDOW_UPDATE if frame.stream == 0 => {
+                self.window += i64::from(frame.number(0)? & WINDOW_MAX);
+                if self.window > i64::from(WINDOW_MAX) {
+                    return Err(ConnectionLost::Malformed("a window above the maximum"));
                 }
             }
-            Kind::GOAWAY if frame.number(4)? != 0 => return Err(Lost::Malformed("the server ended it with an error")),
-            Kind::GOAWAY => self.is_last = true,
-            Kind::PUSH_PROMISE => return Err(Lost::Malformed("a promise that was not wanted")),
+            FrameKind::GOAWAY if frame.number(4)? != 0 => {
+                return Err(ConnectionLost::Malformed("the server closed the connection with an error"));
+            }
+            FrameKind::GOAWAY => self.is_last = true,
+            FrameKind::PUSH_PROMISE => return Err(ConnectionLost::Malformed("a server push")),
             _ => {}
         }
         Ok(())
     }
 
-    /// The stream's last frame has come, with these headers if it was one of headers.
+    /// Ends a stream after its last frame, which has these trailers if it is a HEADERS frame.
     #[inline]
     fn finish(
         &mut self,
         frame: &Frame<'_>,
         trailers: &[u8],
-        on_reply: &mut impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<(), Malformed> {
-        // Once the server has said a status, a number of the table stands for it.
+        on_reply: &mut impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<(), MalformedReply> {
+        // Once the server has sent a status literally, it sends an index of the dynamic table.
         let status = if trailers.len() > 2 { hpack::status(trailers) } else { None };
         let failure = status.filter(|status| *status != 0);
         self.failure = failure.unwrap_or(self.failure);
-        self.end(frame.stream, failure.map(Verdict::Failed), on_reply)
+        self.end(frame.stream, failure.map(ReplyVerdict::Failed), on_reply)
     }
 
     #[inline]
     fn end(
         &mut self,
         stream: u32,
-        failed: Option<Verdict>,
-        on_reply: &mut impl FnMut(u64, Verdict, &[u8]),
-    ) -> Result<(), Malformed> {
+        failed: Option<ReplyVerdict>,
+        on_reply: &mut impl FnMut(u64, ReplyVerdict, &[u8]),
+    ) -> Result<(), MalformedReply> {
         let failure = self.failure;
         let slot = self.slot(stream)?;
         slot.is_done = true;
         let start = slot.start;
-        let verdict = failed.or_else(|| verdict(slot.kept())).unwrap_or(Verdict::Failed(failure));
+        let verdict = failed.or_else(|| verdict(slot.kept())).unwrap_or(ReplyVerdict::Failed(failure));
         self.open -= 1;
         while self.slots.front().is_some_and(|slot| slot.is_done) {
             self.slots.pop_front();
@@ -269,47 +271,47 @@ impl Streams {
             self.is_learning = false;
             return Ok(());
         }
-        let told = match verdict {
-            Verdict::Failed(status) => STATUSES.get(usize::from(status)).copied().unwrap_or_default(),
+        let name = match verdict {
+            ReplyVerdict::Failed(status) => STATUSES.get(usize::from(status)).copied().unwrap_or_default(),
             _ => "",
         };
-        on_reply(start, verdict, told.as_bytes());
+        on_reply(start, verdict, name.as_bytes());
         Ok(())
     }
 
-    /// A stream that is under way.
+    /// A stream in flight.
     #[inline]
-    fn slot(&mut self, stream: u32) -> Result<&mut Slot, Malformed> {
+    fn slot(&mut self, stream: u32) -> Result<&mut StreamSlot, MalformedReply> {
         let place = stream.checked_sub(self.oldest).filter(|distance| distance % 2 == 0).map(|distance| distance / 2);
         let slot = place.and_then(|place| self.slots.get_mut(place as usize)).filter(|slot| !slot.is_done);
-        slot.ok_or(Malformed("a reply that nobody asked for"))
+        slot.ok_or(MalformedReply("a reply without a request"))
     }
 }
 
-/// What the beginning of a message says; `None` if there is none, or if it is compressed, which nobody asked for.
+/// The decision at the beginning of a message; `None` if there is no message, or if it is compressed.
 ///
-/// The first field is 1 where a request may pass: `allowed`, or Envoy's code; a truth value that is false is left out.
-/// Where the first field is a message, it is one of a list of statuses, as gubernator answers: there 1 means over the
-/// limit, and 0 is left out.
-fn verdict(kept: &[u8]) -> Option<Verdict> {
+/// The first field is 1 if the request is allowed: `allowed`, or Envoy's code; a boolean that is false is omitted. If
+/// the first field is a message, it is one of gubernator's list of statuses: there 1 means over the limit, and 0 is
+/// omitted.
+fn verdict(kept: &[u8]) -> Option<ReplyVerdict> {
     const NUMBER: u8 = 1 << 3;
     const MESSAGE: u8 = 1 << 3 | 2;
-    let ([0, ..], message) = kept.split_first_chunk::<{ super::PREFIX }>()? else { return None };
+    let ([0, ..], message) = kept.split_first_chunk::<PREFIX>()? else { return None };
     Some(match message {
-        [NUMBER, 1, ..] | [MESSAGE, 0, ..] => Verdict::Allowed,
-        [MESSAGE, _, NUMBER, 1, ..] => Verdict::Denied,
-        [MESSAGE, ..] => Verdict::Allowed,
-        _ => Verdict::Denied,
+        [NUMBER, 1, ..] | [MESSAGE, 0, ..] => ReplyVerdict::Allowed,
+        [MESSAGE, _, NUMBER, 1, ..] => ReplyVerdict::Denied,
+        [MESSAGE, ..] => ReplyVerdict::Allowed,
+        _ => ReplyVerdict::Denied,
     })
 }
 
-/// What gRPC calls the reason for which a stream was ended.
+/// The gRPC status of an HTTP/2 error code in RST_STREAM.
 fn status_of_reset(code: u32) -> u16 {
     match code {
-        7 => 14, // refused: unavailable
+        7 => 14, // REFUSED_STREAM: unavailable
         8 => 1,  // cancelled
-        11 => 8, // too much of something: exhausted
-        12 => 7, // not safe enough: permission denied
+        11 => 8, // ENHANCE_YOUR_CALM: resource exhausted
+        12 => 7, // INADEQUATE_SECURITY: permission denied
         _ => 13, // internal
     }
 }

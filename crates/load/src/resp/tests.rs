@@ -9,7 +9,7 @@ const THROTTLED: &str = "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n";
 const CHECKED: &str = "*6\r\n$7\r\nallowed\r\n:1\r\n$5\r\nlimit\r\n:100\r\n$4\r\nrule\r\n$6\r\norders\r\n";
 const CHECKED_BY_MAP: &str = "%3\r\n$7\r\nallowed\r\n#f\r\n$5\r\nlimit\r\n_\r\n$4\r\nrule\r\n$-1\r\n";
 
-fn verdict(text: &str) -> Option<Verdict> {
+fn verdict(text: &str) -> Option<ReplyVerdict> {
     let found = find::<0>(text.as_bytes()).unwrap();
     assert!(found.is_none_or(|reply| reply.length == text.len() && !reply.is_last), "{text:?}");
     found.map(|reply| reply.verdict)
@@ -17,38 +17,38 @@ fn verdict(text: &str) -> Option<Verdict> {
 
 #[test]
 fn a_command_is_an_array_of_its_words() {
-    let (text, _) = frame(&Request::command(" CL.THROTTLE  {key} 15 user:{key} ")).unwrap();
+    let (text, _) = frame(&LoadRequest::command(" CL.THROTTLE  {key} 15 user:{key} ")).unwrap();
     let expected = format!("*4\r\n$11\r\nCL.THROTTLE\r\n$16\r\n{PLACE}\r\n$2\r\n15\r\n$21\r\nuser:{PLACE}\r\n");
     assert_eq!((String::from_utf8(text.bytes).unwrap(), text.places.len()), (expected, 2));
-    assert!(frame(&Request::command("  ")).is_err());
-    assert!(frame(&Request::command("GET {key}").header("a", "b")).is_err());
+    assert!(frame(&LoadRequest::command("  ")).is_err());
+    assert!(frame(&LoadRequest::command("GET {key}").header("a", "b")).is_err());
 }
 
 #[test]
 fn the_first_number_decides_as_its_command_means_it() {
     let read = |line: &str, reply: &str| {
-        let (_, find) = frame(&Request::command(line)).unwrap();
+        let (_, find) = frame(&LoadRequest::command(line)).unwrap();
         find(reply.as_bytes()).unwrap().map(|reply| reply.verdict)
     };
     let denied = THROTTLED.replacen(":0", ":1", 1);
-    assert_eq!(read("CL.THROTTLE {key} 15 30 60", THROTTLED), Some(Verdict::Allowed));
-    assert_eq!(read("CL.THROTTLE {key} 15 30 60", &denied), Some(Verdict::Denied));
-    assert_eq!(read("throttle {key} 15 30 60", THROTTLED), Some(Verdict::Denied));
-    assert_eq!(read("THROTTLE {key} 15 30 60", &denied), Some(Verdict::Allowed));
+    assert_eq!(read("CL.THROTTLE {key} 15 30 60", THROTTLED), Some(ReplyVerdict::Allowed));
+    assert_eq!(read("CL.THROTTLE {key} 15 30 60", &denied), Some(ReplyVerdict::Denied));
+    assert_eq!(read("throttle {key} 15 30 60", THROTTLED), Some(ReplyVerdict::Denied));
+    assert_eq!(read("THROTTLE {key} 15 30 60", &denied), Some(ReplyVerdict::Allowed));
 }
 
 #[test]
 fn pairs_say_by_themselves() {
-    assert_eq!(verdict(CHECKED), Some(Verdict::Allowed));
-    assert_eq!(verdict(&CHECKED.replacen(":1", ":0", 1)), Some(Verdict::Denied));
-    assert_eq!(verdict(CHECKED_BY_MAP), Some(Verdict::Denied));
-    assert_eq!(verdict(&CHECKED_BY_MAP.replacen("#f", "#t", 1)), Some(Verdict::Allowed));
+    assert_eq!(verdict(CHECKED), Some(ReplyVerdict::Allowed));
+    assert_eq!(verdict(&CHECKED.replacen(":1", ":0", 1)), Some(ReplyVerdict::Denied));
+    assert_eq!(verdict(CHECKED_BY_MAP), Some(ReplyVerdict::Denied));
+    assert_eq!(verdict(&CHECKED_BY_MAP.replacen("#f", "#t", 1)), Some(ReplyVerdict::Allowed));
 }
 
 #[test]
 fn an_error_is_no_decision_and_anything_else_lets_pass() {
     for error in ["-ERR unknown command\r\n", "-NOAUTH\r\n", "!3\r\nERR\r\n"] {
-        assert_eq!(verdict(error), Some(Verdict::Failed(0)), "{error:?}");
+        assert_eq!(verdict(error), Some(ReplyVerdict::Failed(0)), "{error:?}");
     }
     for reply in [
         "+OK\r\n",
@@ -61,7 +61,7 @@ fn an_error_is_no_decision_and_anything_else_lets_pass() {
         "*1\r\n$1\r\na\r\n",
         "$0\r\n\r\n",
     ] {
-        assert_eq!(verdict(reply), Some(Verdict::Allowed), "{reply:?}");
+        assert_eq!(verdict(reply), Some(ReplyVerdict::Allowed), "{reply:?}");
     }
 }
 

@@ -12,7 +12,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
-use tollgate_control::change_feed::{Adopt, ChangeFeed, ChangeFeedState, ChangeFeedConfig, LoadedState, LoadContext};
+use tollgate_control::change_feed::{Adopt, ChangeFeed, ChangeFeedConfig, ChangeFeedState, LoadContext, LoadedState};
 use tollgate_control::{Author, Control};
 use tollgate_core::Enforcement;
 use tollgate_core::{Clock, Secret};

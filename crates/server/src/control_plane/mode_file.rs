@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tollgate_control::{Instant, Enforcement};
+use tollgate_control::{Enforcement, Instant};
 use tollgate_core::Time;
 use tollgate_rules::datetime;
 use tracing::error;

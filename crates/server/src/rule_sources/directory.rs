@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tollgate_core::Digest;
-use tollgate_rules::envoy::{EnvoyDomain, Duplicates, EnvoyFile};
+use tollgate_rules::envoy::{Duplicates, EnvoyDomain, EnvoyFile};
 use tollgate_rules::read::decode;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, envoy};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_admin::{Access, Database, Quarantined, Status, StoreServer};
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Instant, Enforcement, DatabaseUrl};
+use tollgate_control::{Author, DatabaseUrl, Enforcement, Instant};
 use tollgate_core::Span;
 use tollgate_lab::postgres::PostgresServer;
 

@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tollgate_admin::{Access, Admin, AdminConfig, FileRule, Node, OperatorPages, Status, Switchboard};
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Control, Instant, Enforcement, DatabaseUrl, TokenDraft};
+use tollgate_control::{Author, Control, DatabaseUrl, Enforcement, Instant, TokenDraft};
 use tollgate_core::{Clock, ManualClock};
 use tollgate_engine::Engine;
 use tollgate_http::Http;

@@ -1,9 +1,9 @@
 //! Which stores a node starts on, and what it says about the others.
 
 use tollgate_config::{Config, StoreSettings};
+use tollgate_lab::redis::RedisServer;
 use tollgate_server::run::Server as Node;
 use tollgate_store_redis::check::acl_user;
-use tollgate_lab::redis::RedisServer;
 
 use crate::node::store;
 use crate::rig::Rig;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
-use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
 use tollgate_lab::patience::Watch;
+use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
 use tonic::Code;
 
 use crate::caller::Caller;

@@ -23,10 +23,7 @@ async fn check_says_what_json_says() {
     let first = check(&mut client, with(&[("user_id", "7")])).await;
     assert!(first.allowed);
     assert_eq!((first.limit, first.remaining, first.rule.as_str()), (Some(2), Some(1), "users"));
-    assert_eq!(
-        (first.mode.as_str(), first.retry_after_ms, first.never, first.delay_ms),
-        ("store", None, false, 0)
-    );
+    assert_eq!((first.mode.as_str(), first.retry_after_ms, first.never, first.delay_ms), ("store", None, false, 0));
     assert!(first.reset_at.is_some() && first.generation > 0);
     let rules: Vec<(&str, bool, bool)> =
         first.rules.iter().map(|rule| (rule.rule.as_str(), rule.allowed, rule.enforced)).collect();

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_config::StoreSettings;
+use tollgate_lab::redis::RedisServer;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
-use tollgate_lab::redis::RedisServer;
 use tonic::Code;
 
 use crate::raw::{CHECK, Raw, framed};

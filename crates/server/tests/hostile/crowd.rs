@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use tollgate_net::NetLimits;
 use tollgate_lab::patience::Watch;
+use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::house::{GOOD, House};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tollgate_net::NetLimits;
 use tollgate_lab::redis::RedisServer as Redis;
+use tollgate_net::NetLimits;
 
 use crate::rig::{Caller, Rig, command, within};
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tollgate_core::{Limit, Span};
 use tollgate_rules::ruleset::Rule;
-use tollgate_rules::spec::{Align, Cost, LeaseSpec, LimitSpec, MatchSpec, Missing, Enforcement, OnFail};
+use tollgate_rules::spec::{Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, Missing, OnFail};
 use tollgate_rules::{PathCase, duration};
 
 /// Nanoseconds in which one unit comes back.

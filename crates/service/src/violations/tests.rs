@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tollgate_control::{GroupBy, Control, Instant, Page, DatabaseUrl, Violation, ViolationFilter};
+use tollgate_control::{Control, DatabaseUrl, GroupBy, Instant, Page, Violation, ViolationFilter};
 use tollgate_core::Enforcement;
 use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
 use tollgate_engine::Engine;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate_core::Limit;
-use tollgate_store_redis::key::BucketKey;
 use tollgate_lab::redis::{RedisCluster, RedisOptions};
+use tollgate_store_redis::key::BucketKey;
 
 use super::*;
 

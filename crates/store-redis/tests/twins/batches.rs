@@ -6,8 +6,8 @@ use tollgate_core::{
     Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Queue, SlidingCounter,
     SlidingLog, SlotId, Soft, Span, Time,
 };
-use tollgate_store_redis::script::{Batch, Script, ScriptAnswer, ScriptRequest};
 use tollgate_lab::redis::RedisServer;
+use tollgate_store_redis::script::{Batch, Script, ScriptAnswer, ScriptRequest};
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::{Reference, Subject};
 

@@ -4,10 +4,10 @@ use bytes::BytesMut;
 use tollgate_core::{
     Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
 };
+use tollgate_lab::redis::{Client, RedisServer};
 use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{BadReply, Batch, BatchReply, ScriptCall, ScriptRequest};
-use tollgate_lab::redis::{Client, RedisServer};
 
 pub const NEVER: Time = Time::from_nanos(u64::MAX);
 

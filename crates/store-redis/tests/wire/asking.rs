@@ -1,7 +1,7 @@
 //! A healthy server: requests, receipts, commands, and how they share calls.
 
-use tollgate_lab::redis::RedisServer;
 use std::sync::Arc;
+use tollgate_lab::redis::RedisServer;
 
 use tollgate_core::{Receipt, Span};
 use tollgate_resp::RespValue;

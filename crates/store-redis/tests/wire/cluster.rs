@@ -1,9 +1,9 @@
 //! Two primaries of a cluster: slots on another server, and migrating slots.
 
-use tollgate_lab::patience;
-use tollgate_lab::redis::{Client, RedisServer};
 use std::sync::Arc;
 use std::time::Duration;
+use tollgate_lab::patience;
+use tollgate_lab::redis::{Client, RedisServer};
 
 use tollgate_store_redis::failure::{Failure, Redirected};
 use tollgate_store_redis::key::BucketKey;

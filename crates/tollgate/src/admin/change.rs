@@ -1,17 +1,17 @@
-//! What commands that change something have in common: trying first, doing it once, saying what came of it.
+//! Commands that change something: dry runs, idempotency keys, and printing the changes.
 
 use anyhow::{Context, Result};
 use rustls::crypto::aws_lc_rs;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Call};
+use crate::client::{ApiCall, ApiResponse};
 use crate::output::Output;
-use crate::render::{Tally, changes_text};
+use crate::render::{ChangeCounts, Palette, changes_text, member};
 
-/// Whether to change anything, and for whom to say it.
+/// Flags of commands that change something.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChangeArgs {
-    /// Check it and show what would change; change nothing
+    /// Validate and show what would change; change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print the API's JSON
@@ -20,44 +20,79 @@ pub struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// The call, as a dry run if that is wanted.
-    pub fn call(&self, call: Call) -> Call {
+    /// The call, as a dry run if the flag is set.
+    pub fn call(&self, call: ApiCall) -> ApiCall {
         if self.dry_run { call.query("dry_run", "true") } else { call }
     }
+
+    /// Prints the response: the changes of a dry run, the API's JSON, or else a summary.
+    pub fn print(
+        &self,
+        response: &ApiResponse,
+        out: &mut Output,
+        summary: impl FnOnce(&ApiResponse, Palette) -> Result<String>,
+    ) -> Result<()> {
+        if self.dry_run {
+            show(response, self.json, DRY_RUN, out)?;
+        } else if self.json {
+            out.line(&response.text())?;
+        } else {
+            let summary = summary(response, out.palette())?;
+            out.line(&summary)?;
+        }
+        Ok(())
+    }
+
+    /// Prints the response to an update of one record, summarised by the fields that differ.
+    pub fn print_update(
+        &self,
+        (kind, id): (&str, &str),
+        before: &Value,
+        response: &ApiResponse,
+        out: &mut Output,
+    ) -> Result<()> {
+        self.print(response, out, |response, palette| {
+            let after = response.json()?;
+            let is_changed = before.get("version") != after.get("version");
+            let changes: Vec<Value> = is_changed.then(|| change(kind, id, before, &after)).into_iter().collect();
+            let (text, counts) = (changes_text(&changes, palette), ChangeCounts::of(&changes));
+            Ok(format!("{text}{counts} (version {})", member(&after, "version")))
+        })
+    }
 }
 
-/// The changes that an answer lists.
-pub fn changes(answer: &Value) -> &[Value] {
-    answer.get("changes").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+/// The changes in a response.
+pub fn changes(response: &Value) -> &[Value] {
+    response.get("changes").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Prints the changes of an answer, then how many, then `last`.
-pub fn show(answer: &Answer, json: bool, last: &str, out: &mut Output) -> Result<Tally> {
-    let told = answer.json()?;
-    let changes = changes(&told);
-    let tally = Tally::of(changes);
+/// Prints the changes of a response, their numbers, and `last`.
+pub fn show(response: &ApiResponse, json: bool, last: &str, out: &mut Output) -> Result<ChangeCounts> {
+    let body = response.json()?;
+    let changes = changes(&body);
+    let counts = ChangeCounts::of(changes);
     match json {
-        true => out.line(&answer.text())?,
+        true => out.line(&response.text())?,
         false => {
             out.text(&changes_text(changes, out.palette()))?;
-            out.line(&format!("{tally}{last}"))?;
+            out.line(&format!("{counts}{last}"))?;
         }
     }
-    Ok(tally)
+    Ok(counts)
 }
 
-/// What follows the number of changes of a dry run.
+/// Appended to the numbers of a dry run.
 pub const DRY_RUN: &str = " (dry run: nothing was written)";
 
-/// A change as answers list them, made from a thing before and after.
-pub fn change(kind: &str, id: &str, before: &Value, after: &Value) -> Value {
+/// A change in the format of responses, from a resource before and after.
+fn change(kind: &str, id: &str, before: &Value, after: &Value) -> Value {
     json!({ "kind": kind, "namespace": after.get("namespace"), "id": id, "before": before, "after": after })
 }
 
-/// A key that no other call has.
+/// A random idempotency key.
 pub fn idempotency_key() -> Result<String> {
     let mut bytes = [0; 16];
     let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
-    filled.ok().context("this machine gives no random numbers")?;
+    filled.ok().context("the system has no random numbers")?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

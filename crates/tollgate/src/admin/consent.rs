@@ -1,75 +1,82 @@
-//! Calls that undo the work of others: shown and asked about on a terminal, and meant by `--yes` elsewhere.
+//! Confirmation of calls that undo changes: a prompt on a terminal, `--yes` elsewhere.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use super::{Admin, DRY_RUN, changes, show};
-use crate::client::Call;
+use super::admin_client::AdminClient;
+use super::change::{DRY_RUN, changes, show};
+use crate::client::ApiCall;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, changes_text};
+use crate::render::{ChangeCounts, changes_text};
 
-/// Whether it is meant, and how it is told.
+/// Flags of commands that need a confirmation.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConsentArgs {
     /// Show what would change; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask; scripts have to say so
+    /// Do not ask for confirmation; required in scripts
     #[arg(long)]
     yes: bool,
-    /// Print the API's JSON; asks nothing, so it needs --yes or --dry-run
+    /// Print the API's JSON; does not ask, so it needs --yes or --dry-run
     #[arg(long)]
     json: bool,
 }
 
-/// What came of it.
-pub enum Agreed {
-    /// It was done; the answer is still to be told.
+/// The result of a call that needed a confirmation.
+pub enum ConsentOutcome {
+    /// The call succeeded; this is the body, which is not printed yet.
     Done(Value),
-    /// All is said.
-    Told,
-    /// A person said no.
-    No,
+    /// The output is printed.
+    Printed,
+    /// The prompt was declined.
+    Declined,
 }
 
-impl Agreed {
-    /// How the command ends.
+impl ConsentOutcome {
+    /// The exit code of the command.
     pub fn exit(&self) -> Exit {
         match self {
-            Agreed::Done(_) | Agreed::Told => Exit::Ok,
-            Agreed::No => Exit::No,
+            ConsentOutcome::Done(_) | ConsentOutcome::Printed => Exit::Ok,
+            ConsentOutcome::Declined => Exit::No,
         }
     }
 }
 
 impl ConsentArgs {
-    /// Sends a call, if it is meant.
-    pub fn send(&self, admin: &mut Admin, call: &Call, question: &str, out: &mut Output) -> Result<Agreed> {
+    /// Sends a call, after the confirmation.
+    pub fn send(
+        &self,
+        admin: &mut AdminClient,
+        call: &ApiCall,
+        question: &str,
+        out: &mut Output,
+    ) -> Result<ConsentOutcome> {
         let tried = call.clone().query("dry_run", "true");
         if self.dry_run {
-            let answer = admin.send_long(&tried, "comparing", out)?;
-            show(&answer, self.json, DRY_RUN, out)?;
-            return Ok(Agreed::Told);
+            let response = admin.send_long(&tried, "comparing", out)?;
+            show(&response, self.json, DRY_RUN, out)?;
+            return Ok(ConsentOutcome::Printed);
         }
         if !self.yes {
             let asks = !self.json && out.is_terminal();
-            let answer = if asks { admin.send_long(&tried, "comparing", out)?.json()? } else { Value::Null };
-            let tally = Tally::of(changes(&answer));
+            let response = if asks { admin.send_long(&tried, "comparing", out)?.json()? } else { Value::Null };
+            let counts = ChangeCounts::of(changes(&response));
             if asks {
-                out.text(&changes_text(changes(&answer), out.palette()))?;
+                out.text(&changes_text(changes(&response), out.palette()))?;
             }
-            match asks.then(|| out.confirm(&format!("{question} ({tally})?"))).flatten() {
+            match asks.then(|| out.confirm(&format!("{question} ({counts})?"))).flatten() {
                 Some(true) => {}
-                Some(false) => return Ok(Agreed::No),
-                None => bail!("nothing was changed: say --yes to mean it, or --dry-run to look"),
+                Some(false) => return Ok(ConsentOutcome::Declined),
+                None => bail!("nothing was changed: confirm with --yes, or preview with --dry-run"),
             }
         }
-        let answer = admin.send_long(call, "working", out)?;
+        let response = admin.send_long(call, "working", out)?;
         if self.json {
-            out.line(&answer.text())?;
-            return Ok(Agreed::Told);
+            out.line(&response.text())?;
+            return Ok(ConsentOutcome::Printed);
         }
-        Ok(Agreed::Done(answer.json()?))
+        Ok(ConsentOutcome::Done(response.json()?))
     }
 }

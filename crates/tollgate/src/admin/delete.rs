@@ -1,29 +1,30 @@
-//! Deleting, which is alike for everything that has an id.
+//! Deletion of a resource by its id.
 
 use anyhow::Result;
 use hyper::Method;
 
-use super::{Admin, DRY_RUN, show};
+use super::admin_client::AdminClient;
+use super::change::{DRY_RUN, show};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Whether to delete, and only what.
+/// Flags of the delete commands.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DeleteArgs {
-    /// Only if it is still this version
+    /// Only if it still has this version
     #[arg(long, value_name = "N")]
     version: Option<u64>,
-    /// Show what would be deleted, with everything that goes along; delete nothing
+    /// Show what would be deleted, including dependent resources; delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print JSON: what would be deleted, or nothing
+    /// Print JSON: the changes of a dry run, otherwise nothing
     #[arg(long)]
     json: bool,
 }
 
-/// Deletes the thing at a path, of which the last segment is the id.
+/// Deletes the resource at a path whose last segment is the id.
 pub fn delete(
-    admin: &mut Admin,
+    admin: &mut AdminClient,
     (kind, segments): (&str, &[&str]),
     args: &DeleteArgs,
     out: &mut Output,
@@ -33,8 +34,8 @@ pub fn delete(
         call = call.if_match(&format!("\"{version}\""));
     }
     if args.dry_run {
-        let answer = admin.send(&call.query("dry_run", "true"))?;
-        show(&answer, args.json, DRY_RUN, out)?;
+        let response = admin.send(&call.query("dry_run", "true"))?;
+        show(&response, args.json, DRY_RUN, out)?;
         return Ok(Exit::Ok);
     }
     admin.send(&call)?;

@@ -1,5 +1,5 @@
-//! The token that a server writes when it starts for the first time, found where the server would put it. Whoever can
-//! read that file may do everything on this machine's server anyway, and need not copy a secret about.
+//! The token file that a server writes at its first start, at the server's default location. An account that can read
+//! the file has full access to the local server anyway, so that copying the token would add nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use anyhow::Result;
 use tollgate_config::{ControlSettings, DbPlace};
 use tollgate_control::DatabaseUrl;
 
-use crate::client::Token;
+use crate::client::BearerToken;
 
-/// The name of the file.
+/// Name of the file.
 const NAME: &str = "admin-token";
 
-/// That token, if there is one that we may read.
-pub fn find() -> Result<Option<Token>> {
-    let told = std::env::var_os("TOLLGATE_STATE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let settings = ControlSettings { state_dir: told, ..ControlSettings::default() };
-    // Beside the database that the server's own variable names, if it names a file.
+/// The token, if there is a readable file.
+pub fn find() -> Result<Option<BearerToken>> {
+    let state_dir = std::env::var_os("TOLLGATE_STATE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let settings = ControlSettings { state_dir, ..ControlSettings::default() };
+    // The server writes it beside its database, if TOLLGATE_DB names a file.
     let db = std::env::var("TOLLGATE_DB").ok().and_then(|db| db.parse::<DbPlace>().ok());
     let beside = match db {
         Some(DbPlace::At(DatabaseUrl::Sqlite(path))) => path.parent().map(Path::to_owned),
@@ -24,8 +24,8 @@ pub fn find() -> Result<Option<Token>> {
     };
     for path in beside.into_iter().chain(settings.state_dir()).map(|directory| directory.join(NAME)) {
         if std::fs::File::open(&path).is_ok() {
-            return Token::find(Some(&path));
+            return BearerToken::find(Some(&path));
         }
     }
-    Ok(None) // no such file, or not ours: the server will say that it wants a token
+    Ok(None) // no readable file: the server will ask for a token
 }

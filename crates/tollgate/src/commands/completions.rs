@@ -1,18 +1,17 @@
 //! `tollgate completions SHELL`
 
 use anyhow::Result;
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which shell.
+/// The shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The shell to complete in
+    /// The shell
     shell: Shell,
 }
 
@@ -26,9 +25,9 @@ const HELP: &str = r#"Examples:
     tollgate completions fish > ~/.config/fish/completions/tollgate.fish"#;
 
 /// Prints the script.
-pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+pub fn run(args: &Args, mut command: Command, out: &mut Output) -> Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "tollgate", &mut script);
+    clap_complete::generate(args.shell, &mut command, "tollgate", &mut script);
     out.bytes(&script)?;
     Ok(Exit::Ok)
 }

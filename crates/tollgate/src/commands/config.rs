@@ -1,4 +1,4 @@
-//! `tollgate config`: what is in effect, and where it comes from.
+//! `tollgate config`: the effective settings and their sources.
 
 use anyhow::Result;
 use tollgate_config::{Resolved, reference, template};
@@ -7,42 +7,42 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::settings::SettingsArgs;
 
-/// What to print, and the settings as `tollgate serve` takes them.
+/// Output flags, and the settings of `tollgate serve`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Print JSON: an object per setting with value, source and place
+    /// Print JSON: an object per setting with value, source and location
     #[arg(long, conflicts_with = "reference")]
     json: bool,
-    /// Print all settings with their defaults, whatever is set: a file to begin with
+    /// Print all settings with their default values: a starting point for a file
     #[arg(long)]
     default: bool,
-    /// Print the reference page of all settings, in Markdown
+    /// Print the reference of all settings, in Markdown
     #[arg(long, conflicts_with = "default")]
     reference: bool,
     #[command(flatten)]
     settings: SettingsArgs,
 }
 
-const HELP: &str = r#"Takes the flags, environment and file of `tollgate serve`, and prints what it would
-run with: a configuration file, with the source of each value as a comment.
+const HELP: &str = r#"Takes the flags, environment and file of `tollgate serve`, and prints the settings it
+would use: a configuration file, with the source of each value as a comment.
 
 Examples:
-  What is in effect here, and why?
+  The effective settings and their sources:
     tollgate config --config /etc/tollgate/tollgate.yaml
-  Would the server start with this file?
+  Check a file without starting the server:
     TOLLGATE_CONFIG=tollgate.yaml tollgate config > /dev/null
-  A file to begin with:
+  A new file with all defaults:
     tollgate config --default > tollgate.yaml
   One value, for a script:
     tollgate config --json | jq -r .http.value[0]
 
 Exit codes:
-  0  these settings can be used
-  1  `tollgate serve` would refuse them; they are printed all the same
-  2  wrong usage, or settings that cannot be read"#;
+  0  the settings are valid
+  1  `tollgate serve` would reject the settings; they are printed anyway
+  2  wrong usage, or unreadable settings"#;
 
-/// Prints one of the three.
+/// Prints the settings, the defaults or the reference.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     match (args.reference, args.default, args.json) {
         (true, _, _) => out.text(&reference())?,

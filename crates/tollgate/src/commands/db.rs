@@ -1,4 +1,4 @@
-//! `tollgate db ...`: the tables of the control plane, without a server.
+//! `tollgate db ...`: the database of the control plane, without a server.
 
 use std::path::PathBuf;
 
@@ -14,28 +14,28 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::count;
 
-/// What to do with the database.
+/// The database commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Bring the tables to this version
+    /// Migrate the tables to this version
     Migrate(Args),
-    /// Tell how the tables stand to this version
+    /// Compare the version of the tables with this version
     Status(Args),
-    /// Make a token of the admin API, for when nobody has one any more
+    /// Create an admin token, in case all tokens are lost
     Token(TokenArgs),
 }
 
-/// Which database.
+/// The database.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// The database: sqlite (in the state directory), sqlite:PATH, postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "DB", env = "TOLLGATE_DB", hide_env_values = true, default_value = "sqlite")]
     db: String,
-    /// The password of the database, so that its URL needs none
+    /// Read the database password from this file instead of the URL
     #[arg(long, value_name = "FILE", env = "TOLLGATE_DB_PASSWORD_FILE", hide_env_values = true)]
     db_password_file: Option<PathBuf>,
-    /// Where `sqlite` is
+    /// State directory, which contains the database `sqlite`
     #[arg(long, value_name = "DIR", env = "TOLLGATE_STATE_DIR", hide_env_values = true)]
     state_dir: Option<PathBuf>,
     /// Print JSON
@@ -43,9 +43,9 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"A server migrates by itself when it starts, unless db_migrate is false: for a fleet
-whose nodes may not change tables, somebody who may runs this first. Several at
-once are safe, and nothing is done twice. Passwords are printed nowhere.
+const HELP: &str = r#"A server migrates its database when it starts, unless db_migrate is false: where nodes
+lack the rights to alter tables, run this command first with an account that has
+them. Concurrent runs are safe. Passwords are never printed.
 
 Examples:
   tollgate db status --db sqlite:/var/lib/tollgate/tollgate.db
@@ -53,28 +53,27 @@ Examples:
     --db-password-file /etc/tollgate/owner-password
 
 Exit codes:
-  0  the tables are those of this version
-  1  status: they are not; `db migrate` brings them there, unless they are newer
-  2  wrong usage, no answer from the database"#;
+  0  the tables have this version
+  1  status: the tables have another version; `db migrate` upgrades older ones
+  2  wrong usage, no response from the database"#;
 
-/// Which database, and for whom.
+/// The database, and the token to create.
 #[derive(Debug, clap::Args)]
 #[command(after_help = TOKEN_HELP)]
 pub struct TokenArgs {
-    /// What people know it by
+    /// Name of the token
     #[arg(long, value_name = "NAME", default_value = "made at the database")]
     name: String,
-    /// What it may do
+    /// Role of the token
     #[arg(long, value_name = "ROLE", default_value = "admin", value_parser = ["check", "viewer", "on-call", "operator", "admin"])]
     role: String,
     #[command(flatten)]
     database: Args,
 }
 
-const TOKEN_HELP: &str = r#"Whoever can write to the database can make a token: this is the way back in when the
-last admin's token is lost. The token is printed once, alone, so that it can be
-captured; the audit says that it was made here. Running servers take it within
-seconds.
+const TOKEN_HELP: &str = r#"Needs only write access to the database, no token: the way back in when the last admin
+token is lost. The new token is printed once, on a line of its own, so that it can be
+captured; the audit records its origin. Running servers accept it within seconds.
 
 Examples:
   export TOLLGATE_TOKEN=$(tollgate db token)
@@ -82,17 +81,17 @@ Examples:
     --db-password-file /etc/tollgate/owner-password --name "after the fire"
 
 Exit codes:
-  0  made
-  2  wrong usage, no answer from the database"#;
+  0  created
+  2  wrong usage, no response from the database"#;
 
-/// Runs one of them.
+/// Runs a command.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     let (Command::Migrate(args) | Command::Status(args) | Command::Token(TokenArgs { database: args, .. })) = command;
     let place = args.place()?;
     if let (Command::Status(_), DatabaseUrl::Sqlite(path)) = (command, &place)
         && !path.exists()
     {
-        // To look is not to make one.
+        // `status` must not create the file.
         return absent(&place, args, out);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -109,7 +108,7 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
 
 impl Args {
     fn place(&self) -> Result<DatabaseUrl> {
-        // Never repeats the text: it may hold a password.
+        // The message must not repeat the text, which may contain a password.
         let db: DbPlace = self.db.parse().map_err(|fault| anyhow!("--db: {fault}"))?;
         let settings = ControlSettings {
             db,
@@ -117,7 +116,7 @@ impl Args {
             state_dir: self.state_dir.clone(),
             ..ControlSettings::default()
         };
-        let place = settings.place().context("there is no database to look at: name one with --db")?;
+        let place = settings.place().context("no database is configured: name one with --db")?;
         with_password(&place, settings.password_file.as_deref())
     }
 }
@@ -149,9 +148,9 @@ async fn token(control: &Control, wanted: &TokenArgs, out: &mut Output) -> Resul
 fn absent(place: &DatabaseUrl, args: &Args, out: &mut Output) -> Result<Exit> {
     match args.json {
         true => out.json_line(&json!({ "db": place.to_string(), "schema": "absent" }))?,
-        false => {
-            out.line(&format!("{place}: not there yet; a server makes it when it starts, or tollgate db migrate"))?
-        }
+        false => out.line(&format!(
+            "{place}: does not exist yet; a server creates it when it starts, and so does tollgate db migrate"
+        ))?,
     }
     Ok(Exit::No)
 }
@@ -159,17 +158,17 @@ fn absent(place: &DatabaseUrl, args: &Args, out: &mut Output) -> Result<Exit> {
 async fn status(control: &Control, place: &DatabaseUrl, args: &Args, out: &mut Output) -> Result<Exit> {
     let schema = control.schema().await?;
     let palette = out.palette();
-    let (word, said) = match schema {
-        Schema::Current => ("current", palette.good("the tables are those of this version")),
+    let (word, message) = match schema {
+        Schema::Current => ("current", palette.good("the tables have this version")),
         Schema::Behind(run, of) => {
             let missing = count(of.saturating_sub(run), "migration");
             ("behind", palette.warn(&format!("{missing} missing: run tollgate db migrate")))
         }
-        Schema::Ahead => ("ahead", palette.bad("the tables are those of a newer version: use that one")),
+        Schema::Ahead => ("ahead", palette.bad("the tables have a newer version: use a newer tollgate")),
     };
     match args.json {
         true => out.json_line(&json!({ "db": place.to_string(), "schema": word }))?,
-        false => out.line(&format!("{place}: {said}"))?,
+        false => out.line(&format!("{place}: {message}"))?,
     }
     Ok(Exit::from_success(schema == Schema::Current))
 }

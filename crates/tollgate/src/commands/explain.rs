@@ -1,4 +1,4 @@
-//! `tollgate explain`: every rule, and what it makes of a request; in this process or as a server tells.
+//! `tollgate explain`: how each rule evaluates a request, by a rules file or on a running server.
 
 use std::path::Path;
 
@@ -9,35 +9,36 @@ use tollgate_engine::Engine;
 use tollgate_service::explain::{ExplainedRequest, effective_json};
 use tollgate_store::MonotonicClock;
 
-use crate::commands::check::{decide, time};
+use crate::commands::check::decide;
+use crate::decider::{Decider, DeciderArgs, RemoteServer};
 use crate::exit::Exit;
-use crate::judge::{Judge, JudgeArgs, Server};
 use crate::load;
 use crate::output::Output;
 use crate::render::{effective_text, explained_text};
 use crate::request::{OwnedRequest, RequestArgs};
+use crate::when;
 
-/// Whose rules, which request.
+/// The decider, and the request.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
-    judge: JudgeArgs,
+    decider: DeciderArgs,
     #[command(flatten)]
-    question: Question,
+    question: ExplainArgs,
 }
 
-/// What is to be explained.
+/// The request to explain.
 #[derive(Debug, clap::Args)]
-pub struct Question {
-    /// The request as JSON, as the HTTP interface takes it; flags win over it
+pub struct ExplainArgs {
+    /// The request as JSON, in the format of the HTTP API; flags win over it
     #[arg(value_name = "REQUEST")]
     json_request: Option<String>,
-    /// As if so many of the same requests had come just before
+    /// Decide as if N of the same requests had come just before
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     after: u64,
     /// Decide at this time instead of now: RFC 3339, or seconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = when::instant_or_seconds)]
     at: Option<Time>,
     /// Print JSON
     #[arg(long)]
@@ -46,40 +47,39 @@ pub struct Question {
     request: RequestArgs,
 }
 
-const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and
-bucket, its limit with all defaults filled in, the state of the bucket and the
-outcome; then the decision. Nothing is charged. A server explains what it has
-counted until now, so --at and --after go with --rules only. Without --rules and --url
-the admin listener is asked, as by the other commands (TOLLGATE_URL, TOLLGATE_TOKEN);
-it also knows ids and reasons of overrides. Of a fleet's server
-`store` is the key of the bucket in Redis and its slot in a cluster. Buckets of
-a server are made with its secret, and differ from those of --rules.
+const HELP: &str = r#"Shows for every rule whether it applies or which condition fails, its key and
+bucket, its limit with all defaults, the state of the bucket and the outcome; then
+the decision. Nothing is charged. A server explains its current counts, so --at and
+--after need --rules. Without --rules and --url the command asks the admin listener,
+like the other commands (TOLLGATE_URL, TOLLGATE_TOKEN); it also shows ids and reasons
+of overrides. For a server of a fleet, `store` is the key of the bucket in Redis and
+its slot in a cluster. Bucket ids of a server depend on its secret, and differ from
+those of --rules.
 
 Examples:
-  Why does the server refuse this?
+  Why does the server deny this request?
     tollgate explain --api-key abc --tier free
-  The same, asked at the data port:
+  The same, on the data port:
     tollgate explain --url http://127.0.0.1:8080 --api-key abc --tier free
-  The same by a rules file, where every bucket is unused:
+  The same by a rules file, with unused buckets:
     tollgate explain --rules rules.yaml --api-key abc --tier free
-  A request as callers send it:
+  A request in the format of the HTTP API:
     tollgate explain --url http://127.0.0.1:8080 \
       '{"client_key":"user:42","endpoint":"POST /api/x","cost":1}'
 
 Exit codes:
-  0  explained, whatever the decision
-  2  wrong usage, rules or a request that cannot be read, a server that does not
-     answer"#;
+  0  explained, whether allowed or denied
+  2  wrong usage, unreadable rules or request, no response from the server"#;
 
-/// Explains the request, or the rules themselves.
+/// Explains a request, or the rules without one.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    match &args.judge.judge_or_admin()? {
-        Judge::Rules(file) => by_rules(file, &args.question, out),
-        Judge::Server(server) => by_server(server, &args.question, out),
+    match &args.decider.decider_or_admin()? {
+        Decider::Rules(file) => by_rules(file, &args.question, out),
+        Decider::Server(server) => by_server(server, &args.question, out),
     }
 }
 
-impl Question {
+impl ExplainArgs {
     fn is_empty(&self) -> bool {
         self.json_request.is_none() && self.request.is_empty()
     }
@@ -89,7 +89,7 @@ impl Question {
             Some(text) => OwnedRequest::from_json(text).map_err(|error| unreadable(&error))?,
             None => OwnedRequest::default(),
         };
-        Ok(self.request.over(request))
+        Ok(self.request.apply_to(request))
     }
 }
 
@@ -97,8 +97,8 @@ fn unreadable(error: &dyn std::fmt::Display) -> anyhow::Error {
     anyhow!("the request cannot be read: {error}")
 }
 
-/// Explains by a rules file; without a request, the rules themselves.
-pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Exit> {
+/// Explains a request by a rules file; without a request, the rules.
+pub fn by_rules(file: &Path, question: &ExplainArgs, out: &mut Output) -> Result<Exit> {
     let loaded = load::rules(file)?;
     if question.is_empty() {
         let rules: Vec<Value> = loaded.set.rules().iter().map(|rule| effective_json(rule).into()).collect();
@@ -109,15 +109,15 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
         return Ok(Exit::Ok);
     }
     let request = question.request()?;
-    // Time stands still: the state that is shown is the one that was decided on.
+    // The clock stands still, so that the displayed state is the state of the decision.
     let clock = ManualClock::at(question.at.unwrap_or_else(|| MonotonicClock::new().now()));
     let engine = Engine::on_clock(loaded.set, clock.clone());
     let custom = request.custom();
     let slot = |number: u64| request.in_flight.then_some(SlotId(u128::from(number)));
     for number in 0..question.after {
-        let _ = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
+        let _ = decide(&engine, &request.to_request(&loaded.file.namespace, &custom, slot(number)))?;
     }
-    let asked = request.ask(&loaded.file.namespace, &custom, slot(question.after));
+    let asked = request.to_request(&loaded.file.namespace, &custom, slot(question.after));
     let pinned = engine.rules();
     let known = pinned.rules.client_attributes(&asked);
     let (before, decision) = (decide(&engine, &asked.peek())?, decide(&engine, &asked)?);
@@ -131,18 +131,18 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-fn by_server(server: &Server, question: &Question, out: &mut Output) -> Result<Exit> {
+fn by_server(server: &RemoteServer, question: &ExplainArgs, out: &mut Output) -> Result<Exit> {
     if question.at.is_some() || question.after > 0 {
-        bail!("--at and --after need --rules: a server explains what it has counted, now");
+        bail!("--at and --after need --rules: a server explains its current counts");
     }
     if question.is_empty() {
-        bail!("say which request: --client-key user:42, or the JSON that callers send");
+        bail!("no request given: use flags such as --client-key user:42, or JSON");
     }
     let request = question.request()?;
-    let answer = server.client()?.post(&["v1", "explain"], request.to_json()?.to_string())?;
-    let explained = answer.object("decision")?;
+    let response = server.client()?.post(&["v1", "explain"], request.to_json()?.to_string())?;
+    let explained = response.object("decision")?;
     match question.json {
-        true => out.line(&answer.text())?,
+        true => out.line(&response.text())?,
         false => out.text(&explained_text(&request.summary(), &explained, out.palette()))?,
     }
     Ok(Exit::Ok)

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::CommandFactory;
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Where to.
+/// Where to write.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -26,9 +25,9 @@ const HELP: &str = r#"Examples:
     tollgate man --dir ~/.local/share/man/man1
     man tollgate-rules-test"#;
 
-/// Prints the main page, or writes all.
-pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let command = Cli::command().disable_help_subcommand(true); // every command has its page; `help` needs none
+/// Prints the main page, or writes all pages.
+pub fn run(args: &Args, command: Command, out: &mut Output) -> Result<Exit> {
+    let command = command.disable_help_subcommand(true); // `help` needs no page
     match &args.dir {
         Some(dir) => {
             let name = dir.display();

@@ -1,4 +1,4 @@
-//! `tollgate serve`: from the command line to a configuration; the server does the rest.
+//! `tollgate serve`: resolves the configuration, and runs the server.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::settings::SettingsArgs;
 
-/// What to serve, where and how.
+/// The settings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -22,37 +22,36 @@ pub struct Args {
 }
 
 const HELP: &str = r#"Every setting is also an environment variable (TOLLGATE_MAX_CONNECTIONS) and a key
-of the file that --config names (max_connections: 500). Flags beat environment
-beats file; `tollgate config` shows what is in effect and why.
+of the file that --config names (max_connections: 500). Flags win over environment
+variables, which win over the file; `tollgate config` shows the effective settings.
 
 Examples:
-  Serve rules on this machine:
+  On this machine:
     tollgate serve --rules rules.yaml
-  On every interface, to callers with a token:
+  On every interface, for clients with a token:
     tollgate serve --rules rules.yaml --http 0.0.0.0:8080 --token-file tokens
   On a Unix domain socket as well:
     tollgate serve --rules rules.yaml --http 127.0.0.1:8080 \
       --http unix:/run/tollgate.sock
-  As one node of a fleet that shares its limits in Redis:
+  As a node of a fleet that shares its limits in Redis:
     tollgate serve --rules rules.yaml --store redis://10.0.0.1:6379
   The same behind Sentinels, with the password in a file:
     tollgate serve --rules rules.yaml \
       --store redis-sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster \
       --store-password-file /etc/tollgate/store-password
-  As configured:
+  With a configuration file:
     tollgate serve --config /etc/tollgate/tollgate.yaml
 
 Exit codes:
-  0  stopped by a signal, after the requests in flight were answered
-  2  wrong usage, settings that cannot be used, an address that cannot be bound, a
-     store that cannot be used"#;
+  0  stopped by a signal, after all requests in flight were answered
+  2  wrong usage, invalid settings, an address that cannot be bound, an unusable store"#;
 
-/// Serves until a signal ends it.
+/// Runs the server until a signal stops it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     serve(args.settings.resolve(out)?.config, out)
 }
 
-/// Serves a configuration, wherever it comes from.
+/// Runs the server with a configuration.
 pub fn serve(config: Config, out: &mut Output) -> Result<Exit> {
     let lines = Lines::start(Sink::Stderr)?;
     let log =

@@ -3,48 +3,45 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::admin::ServerArgs;
+use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Palette, member, moment, visible};
+use crate::render::{Palette, member, timestamp, visible};
 use crate::when;
 
-/// Of which server.
+/// The server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    read: ServerReadArgs,
 }
 
-const HELP: &str = r#"Which generation the node decides by, whether its database and its store answer, what
-it could not read and left out; and who you are to it.
+const HELP: &str = r#"Shows the generation that the node serves, the state of its database and store, rows
+and files that it could not read, and the name and role of your token.
 
 Examples:
   tollgate status
-  Do all nodes serve the same generation?
+  Compare the generations of all nodes:
     for node in a b c; do
       tollgate status --url http://$node:8090 --json | jq .generation
     done
 
 Exit codes:
-  0  all is well
-  1  something wants looking at: the database or the store is away, rows are
+  0  healthy
+  1  attention needed: the database or the store is unavailable, rows are
      quarantined, or a rules file could not be loaded
-  2  wrong usage, no answer, no valid token"#;
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints it.
+/// Prints the state.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.server.admin()?;
+    let mut admin = args.read.server.admin()?;
     let call = admin.get(&["v1", "status"]);
-    let answer = admin.send(&call)?;
-    let status = answer.json()?;
+    let response = admin.send(&call)?;
+    let status = response.json()?;
     let exit = Exit::from_success(is_well(&status));
-    if args.json {
-        out.line(&answer.text())?;
+    if args.read.json {
+        out.line(&response.text())?;
         return Ok(exit);
     }
     let call = admin.get(&["v1", "whoami"]);
@@ -75,7 +72,7 @@ fn quarantined(status: &Value) -> &[Value] {
 }
 
 fn text(status: &Value, me: &Value, palette: Palette) -> String {
-    let line = |label: &str, said: String| format!("{}  {said}\n", palette.faint(&format!("{label:<10}")));
+    let line = |label: &str, value: String| format!("{}  {value}\n", palette.faint(&format!("{label:<10}")));
     let word = |name: &str| visible(&member(status, name));
     let mut text = line("node", word("node"));
     let serving = match member(status, "serving") == member(status, "generation") {
@@ -89,30 +86,30 @@ fn text(status: &Value, me: &Value, palette: Palette) -> String {
         state => visible(state),
     };
     let read =
-        status.get("refreshed_at").and_then(Value::as_str).map(|at| format!(", read {}", moment(at, when::now())));
+        status.get("refreshed_at").and_then(Value::as_str).map(|at| format!(", read {}", timestamp(at, when::now())));
     text.push_str(&line("database", format!("{database}{}", visible(&read.unwrap_or_default()))));
     for server in store(status) {
         let (state, address) = (member(server, "state"), member(server, "address"));
-        let said = visible(&format!("{state}, {address}"));
-        text.push_str(&line("store", if state == "up" { said } else { palette.bad(&said) }));
+        let value = visible(&format!("{state}, {address}"));
+        text.push_str(&line("store", if state == "up" { value } else { palette.bad(&value) }));
     }
     text.push_str(&line("mode", word("mode")));
     for error in file_errors(status) {
-        let said = format!(
+        let value = format!(
             "not loaded: {}",
             visible(error.as_str().and_then(|error| error.lines().next()).unwrap_or_default())
         );
-        text.push_str(&line("rules file", palette.bad(&said)));
+        text.push_str(&line("rules file", palette.bad(&value)));
     }
     for row in quarantined(status) {
-        let said = format!(
+        let value = format!(
             "{} {} in {}: {}",
             member(row, "kind"),
             member(row, "id"),
             member(row, "namespace"),
             member(row, "reason")
         );
-        text.push_str(&line("left out", palette.bad(&said)));
+        text.push_str(&line("left out", palette.bad(&value)));
     }
     let you = format!("{} ({}), {}", member(me, "name"), member(me, "token_id"), member(me, "role"));
     text + &line("you", visible(&you))

@@ -1,4 +1,4 @@
-//! What a change does, or would do: one block per thing, one line per field that differs.
+//! Changes as text: one block per resource, one line per field that differs.
 //!
 //! ```text
 //! + rule orders-per-user
@@ -17,64 +17,69 @@ use super::rule::{limit_words, match_words, plain};
 use super::{Palette, visible};
 use crate::document::rank;
 
-/// What every change of a record changes, and nobody asked about.
-const UNSAID: [&str; 5] = ["namespace", "created_at", "updated_at", "version", "since"];
-/// What says nothing of something new.
+/// Fields that are not shown: they differ after every change.
+const HIDDEN_FIELDS: [&str; 5] = ["namespace", "created_at", "updated_at", "version", "since"];
+/// Default values, not shown for a new resource.
 const DEFAULTS: [(&str, &str); 2] = [("unlimited", "false"), ("burst_size", "0")];
 
-/// How many things are made, changed and deleted.
+/// Numbers of created, changed and deleted resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Made.
-    pub made: usize,
+pub struct ChangeCounts {
+    /// Created.
+    pub created: usize,
     /// Changed.
     pub changed: usize,
     /// Deleted.
     pub deleted: usize,
 }
 
-impl Tally {
-    /// Of a list of changes.
-    pub fn of(changes: &[Value]) -> Tally {
-        let mut tally = Tally::default();
+impl ChangeCounts {
+    /// Counts a list of changes.
+    pub fn of(changes: &[Value]) -> ChangeCounts {
+        let mut counts = ChangeCounts::default();
         for change in changes {
             match sides(change) {
-                (None, _) => tally.made += 1,
-                (Some(_), None) => tally.deleted += 1,
-                _ => tally.changed += 1,
+                (None, _) => counts.created += 1,
+                (Some(_), None) => counts.deleted += 1,
+                _ => counts.changed += 1,
             }
         }
-        tally
+        counts
     }
 
-    /// Whether there is nothing at all.
+    /// True if nothing changed.
     pub fn is_empty(self) -> bool {
-        self == Tally::default()
+        self == ChangeCounts::default()
     }
 }
 
-impl std::ops::Add for Tally {
-    type Output = Tally;
+impl std::ops::Add for ChangeCounts {
+    type Output = ChangeCounts;
 
-    fn add(self, other: Tally) -> Tally {
-        let Tally { made, changed, deleted } = other;
-        Tally { made: self.made + made, changed: self.changed + changed, deleted: self.deleted + deleted }
+    fn add(self, other: ChangeCounts) -> ChangeCounts {
+        let ChangeCounts { created, changed, deleted } = other;
+        ChangeCounts {
+            created: self.created + created,
+            changed: self.changed + changed,
+            deleted: self.deleted + deleted,
+        }
     }
 }
 
-impl std::fmt::Display for Tally {
-    /// `2 created, 1 changed, 1 deleted`, without what did not happen.
+impl std::fmt::Display for ChangeCounts {
+    /// `2 created, 1 changed, 1 deleted`, without zeros.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parts = [(self.made, "created"), (self.changed, "changed"), (self.deleted, "deleted")];
-        let said = parts.into_iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
-        match said.collect::<Vec<_>>().join(", ") {
+        let parts = [(self.created, "created"), (self.changed, "changed"), (self.deleted, "deleted")];
+        let shown =
+            parts.into_iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
+        match shown.collect::<Vec<_>>().join(", ") {
             text if text.is_empty() => f.write_str("nothing changed"),
             text => f.write_str(&text),
         }
     }
 }
 
-/// All changes, field by field.
+/// The changes, field by field.
 pub fn changes_text(changes: &[Value], palette: Palette) -> String {
     changes.iter().map(|change| change_text(change, palette)).collect()
 }
@@ -89,13 +94,13 @@ fn change_text(change: &Value, palette: Palette) -> String {
     let line = |text: String| format!("    {}\n", visible(&text));
     match sides(change) {
         (None, Some(after)) => {
-            // Its id stands in the title.
-            let told = |(name, value): &(String, String)| {
+            // The id is in the title.
+            let is_shown = |(name, value): &(String, String)| {
                 let is_id =
                     value == word("id") && ["rule_id", "override_id", "client_key", "name"].contains(&name.as_str());
                 !is_id && !DEFAULTS.contains(&(name.as_str(), value.as_str()))
             };
-            let fields = sorted(fields(after)).into_iter().filter(told);
+            let fields = sorted(fields(after)).into_iter().filter(is_shown);
             let fields = fields.map(|(name, value)| line(format!("{name}: {value}")));
             format!("{}\n{}", palette.good(&format!("+ {title}")), fields.collect::<String>())
         }
@@ -125,10 +130,10 @@ pub fn field_changes(before: &Value, after: &Value) -> Vec<String> {
     let (before, after) = (fields(before), fields(after));
     let mut names: BTreeMap<String, String> = before.clone();
     names.extend(after.clone());
-    let said =
+    let shown =
         |side: &BTreeMap<String, String>, name: &str| side.get(name).cloned().unwrap_or_else(|| "(nothing)".to_owned());
     let differing = sorted(names).into_iter().filter(|(name, _)| before.get(name) != after.get(name));
-    differing.map(|(name, _)| format!("{name}: {} -> {}", said(&before, &name), said(&after, &name))).collect()
+    differing.map(|(name, _)| format!("{name}: {} -> {}", shown(&before, &name), shown(&after, &name))).collect()
 }
 
 /// The fields of a record by their path.
@@ -143,7 +148,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
         Value::Object(entries) => {
             for (name, value) in entries {
                 match path {
-                    "" if UNSAID.contains(&name.as_str()) => {}
+                    "" if HIDDEN_FIELDS.contains(&name.as_str()) => {}
                     "" => flatten(name, value, into),
                     _ => flatten(&format!("{path}.{name}"), value, into),
                 }
@@ -157,7 +162,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
     }
 }
 
-/// In the order in which people write them.
+/// Sorts fields in the conventional order.
 fn sorted(fields: BTreeMap<String, String>) -> Vec<(String, String)> {
     let mut fields: Vec<_> = fields.into_iter().collect();
     fields.sort_by_key(|(path, _)| path.split('.').map(rank).collect::<Vec<_>>());
@@ -190,7 +195,7 @@ mod tests {
 - rule a  (10 per 1s, burst 3 for every request)
 ";
         assert_eq!(changes_text(&changes, Palette { colour: false }), expected);
-        assert_eq!(Tally::of(&changes).to_string(), "1 created, 1 changed, 1 deleted");
-        assert_eq!(Tally::of(&[]).to_string(), "nothing changed");
+        assert_eq!(ChangeCounts::of(&changes).to_string(), "1 created, 1 changed, 1 deleted");
+        assert_eq!(ChangeCounts::of(&[]).to_string(), "nothing changed");
     }
 }

@@ -1,13 +1,13 @@
-//! Few colours with a meaning each.
+//! Colours by meaning.
 
 use anstyle::{AnsiColor, Style};
 
 use super::visible;
 
-/// Colours text, or leaves it alone.
+/// Colours text, if enabled.
 #[derive(Clone, Copy, Debug)]
 pub struct Palette {
-    /// Whether escapes are written at all.
+    /// True if escape sequences are written.
     pub colour: bool,
 }
 
@@ -17,27 +17,27 @@ impl Palette {
         self.paint(AnsiColor::Green.on_default().bold(), text)
     }
 
-    /// Denied, failed, wrong.
+    /// Denied, failed, invalid.
     pub fn bad(self, text: &str) -> String {
         self.paint(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// Worth a look.
+    /// Warnings.
     pub fn warn(self, text: &str) -> String {
         self.paint(AnsiColor::Yellow.on_default().bold(), text)
     }
 
-    /// A name, a heading.
+    /// Names, headings.
     pub fn strong(self, text: &str) -> String {
         self.paint(Style::new().bold(), text)
     }
 
-    /// Beside the point.
+    /// Secondary text.
     pub fn faint(self, text: &str) -> String {
         self.paint(Style::new().dimmed(), text)
     }
 
-    /// Advice, places.
+    /// Advice, locations.
     pub fn hint(self, text: &str) -> String {
         self.paint(AnsiColor::Cyan.on_default(), text)
     }

@@ -1,11 +1,11 @@
-//! Problems of files: the text of a [`Report`] coloured by line, or as JSON.
+//! Problems of files: a [`Report`] as coloured text, or as JSON.
 
 use serde_json::{Value, json};
 use tollgate_rules::{Problem, Report};
 
 use super::Palette;
 
-/// The report as it prints, coloured.
+/// The text of the report, coloured.
 pub fn colour_report(report: &Report, palette: Palette) -> String {
     let text = report.to_string();
     if !palette.colour {
@@ -14,7 +14,7 @@ pub fn colour_report(report: &Report, palette: Palette) -> String {
     text.lines().map(|line| colour_line(line, palette) + "\n").collect()
 }
 
-/// Lines of a report are told apart by how they begin; text from the file always stands behind a `|`.
+/// Colours a line by its beginning; text from the file always follows a `|`.
 fn colour_line(line: &str, palette: Palette) -> String {
     let inner = line.trim_start();
     if let Some((word, rest)) = line.split_once('[').filter(|(word, _)| *word == "error" || *word == "warning") {
@@ -31,7 +31,7 @@ fn colour_line(line: &str, palette: Palette) -> String {
     line.to_owned()
 }
 
-/// One problem as JSON; place and help are null where there is none.
+/// A problem as JSON; an absent location or help is null.
 pub fn problem_json(file: &str, problem: &Problem) -> Value {
     let place = |number: u32| (number > 0).then_some(number);
     json!({

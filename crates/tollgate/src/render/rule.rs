@@ -1,4 +1,4 @@
-//! A rule in few words, from the JSON of the admin API.
+//! A rule as short text, from the JSON of the admin API.
 
 use serde_json::{Map, Value};
 
@@ -25,16 +25,16 @@ pub fn limit_words(rule: &Value) -> String {
 pub fn match_words(rule: &Value) -> String {
     let none = Map::new();
     let conditions = rule.get("match").and_then(Value::as_object).unwrap_or(&none);
-    // JSON objects are sorted by name; what is matched last is the endpoint, as in most rules files.
+    // JSON objects are sorted by name; the endpoint comes last, as in most rules files.
     let (endpoint, others): (Vec<_>, Vec<_>) = conditions.iter().partition(|(name, _)| *name == "endpoint");
-    let said = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", plain(patterns)));
-    match said.collect::<Vec<_>>().join("; ") {
+    let shown = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", plain(patterns)));
+    match shown.collect::<Vec<_>>().join("; ") {
         text if text.is_empty() => "every request".to_owned(),
         text => text,
     }
 }
 
-/// `user_id`, `api_key:endpoint`, or `-` where nothing is said.
+/// `user_id`, `api_key:endpoint`, or `-` if there is no key.
 pub fn key_words(rule: &Value) -> String {
     match rule.get("key_by") {
         Some(Value::Array(parts)) => parts.iter().map(plain).collect::<Vec<_>>().join(":"),
@@ -43,7 +43,7 @@ pub fn key_words(rule: &Value) -> String {
     }
 }
 
-/// `enforce`, `shadow`, `off`; `disabled` for a rule that is kept and left out; with the switch, if there is one.
+/// `enforce`, `shadow`, `off`, `disabled`; `shadow (instead of enforce)` for a switched rule.
 pub fn mode_words(rule: &Value) -> String {
     let own = match rule.get("enabled") {
         Some(Value::Bool(false)) => "disabled".to_owned(),
@@ -77,7 +77,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// The member of that name as plain text; `-` if there is none.
+/// A member as plain text; `-` if it is absent.
 pub fn member(value: &Value, name: &str) -> String {
     value.get(name).map_or_else(|| "-".to_owned(), plain)
 }

@@ -1,12 +1,12 @@
-//! Buckets of a shared store for people, from the JSON of `tollgate store keys`.
+//! Buckets of a shared store as text, from the JSON of `tollgate store keys`.
 
 use serde_json::Value;
 use tollgate_core::Span;
 
-use super::explained::{heading, key_text, labelled, limit_text, list, number, string};
-use super::{Palette, for_people};
+use super::explanation::{heading, key_text, labelled, limit_text, list, number, string};
+use super::{Palette, human_duration};
 
-/// One rule and what the store has of it for a client.
+/// A rule and its buckets in the store, for one client.
 pub fn stored_text(rule: &Value, palette: Palette) -> String {
     let mut text = format!("{}\n", heading(rule, palette));
     let mut add = |label: &str, value: &str| text.push_str(&labelled(label, value, palette));
@@ -26,7 +26,7 @@ pub fn stored_text(rule: &Value, palette: Palette) -> String {
         add("store", &format!("{}{}", string(bucket, "store_key").unwrap_or("?"), slot.unwrap_or_default()));
         add("state", &state_text(bucket, string(rule, "consistency").unwrap_or_default()));
         if exists(bucket) {
-            let ttl = number(bucket, "ttl_ms").map(|millis| for_people(Span::from_millis(millis)));
+            let ttl = number(bucket, "ttl_ms").map(|millis| human_duration(Span::from_millis(millis)));
             add("ttl", &ttl.unwrap_or_else(|| "none: the key never expires".to_owned()));
         }
     }

@@ -1,10 +1,10 @@
-//! Columns that line up, also when cells are coloured.
+//! Text tables with aligned columns, also with coloured cells.
 
 use super::visible;
 
-/// Rows of cells under a heading; a cell is its text and how it is painted.
+/// Rows of cells under a heading.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct TextTable {
     rows: Vec<Vec<Cell>>,
 }
 
@@ -14,28 +14,28 @@ struct Cell {
     painted: String,
 }
 
-impl Table {
-    /// A table with these headings.
-    pub fn new<const N: usize>(heading: [&str; N], paint: impl Fn(&str) -> String) -> Table {
-        let mut table = Table::default();
-        table.row(heading.map(|text| (text.to_owned(), paint(text))));
+impl TextTable {
+    /// A table with a heading.
+    pub fn new<'h>(heading: impl IntoIterator<Item = &'h str>, paint: impl Fn(&str) -> String) -> TextTable {
+        let mut table = TextTable::default();
+        table.row(heading.into_iter().map(|text| (text.to_owned(), paint(text))));
         table
     }
 
-    /// Adds a row of cells: the text that is measured, and the same painted.
-    pub fn row<const N: usize>(&mut self, cells: [(String, String); N]) {
+    /// Adds a row of cells: the plain text, which determines the width, and the coloured text.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, String)>) {
         let cell = |(plain, painted): (String, String)| Cell { width: visible(&plain).chars().count(), painted };
-        self.rows.push(cells.map(cell).into_iter().collect());
+        self.rows.push(cells.into_iter().map(cell).collect());
     }
 }
 
-/// A cell that is not coloured.
+/// A cell without colour.
 pub fn cell(text: String) -> (String, String) {
     let painted = visible(&text);
     (text, painted)
 }
 
-impl std::fmt::Display for Table {
+impl std::fmt::Display for TextTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {

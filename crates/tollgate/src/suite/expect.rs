@@ -1,4 +1,4 @@
-//! What a step expects, and whether a decision is that.
+//! The expectations of a step, and their comparison with decisions.
 
 use std::collections::BTreeMap;
 
@@ -9,79 +9,79 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::yaml::YamlKind;
 
-use super::field::Value;
+use super::field::FieldValue;
 
-/// Fields that say what should come.
+/// Fields of a step that state expectations.
 pub const EXPECT_FIELDS: [&str; 9] =
     ["expect", "allowed", "rule", "applies", "limit", "remaining", "retry_after", "reset_after", "delay"];
 
-/// Expectations; what is not said is not checked.
+/// Expectations of a step; absent ones are not checked.
 #[derive(Debug, Default)]
-pub struct Expect {
-    /// Of every request of the step.
-    verdict: Option<Expected>,
-    /// How many of the step's requests pass.
+pub struct Expectation {
+    /// The verdict of every request of the step.
+    verdict: Option<ExpectedVerdict>,
+    /// Number of allowed requests of the step.
     pub allowed: Option<u64>,
-    /// The rule that decides; `Some(None)`: no rule does.
+    /// The deciding rule; `Some(None)`: none.
     rule: Option<Option<String>>,
-    /// All rules that apply, sorted.
+    /// All applicable rules, sorted.
     applies: Option<Vec<String>>,
     limit: Option<u64>,
     remaining: Option<u64>,
-    /// Room left at single rules.
+    /// Remaining units by rule.
     remaining_at: BTreeMap<String, u64>,
     retry_after: Option<Wait>,
     reset_after: Option<Span>,
     delay: Option<Span>,
 }
 
-/// What is expected of one request.
+/// The verdict of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedVerdict {
     Allow,
     Deny,
     Invalid,
 }
 
-impl Expected {
-    /// What a decision is.
-    pub fn of(decision: &Decision) -> Expected {
+impl ExpectedVerdict {
+    /// The verdict of a decision.
+    pub fn of(decision: &Decision) -> ExpectedVerdict {
         match decision.verdict {
-            Verdict::Allow => Expected::Allow,
-            Verdict::Deny => Expected::Deny,
-            Verdict::Invalid(_) => Expected::Invalid,
+            Verdict::Allow => ExpectedVerdict::Allow,
+            Verdict::Deny => ExpectedVerdict::Deny,
+            Verdict::Invalid(_) => ExpectedVerdict::Invalid,
         }
     }
 
     pub fn word(self) -> &'static str {
         match self {
-            Expected::Allow => "allow",
-            Expected::Deny => "deny",
-            Expected::Invalid => "invalid",
+            ExpectedVerdict::Allow => "allow",
+            ExpectedVerdict::Deny => "deny",
+            ExpectedVerdict::Invalid => "invalid",
         }
     }
 }
 
-/// One thing that is not as expected.
+/// One difference from the expectations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     pub expected: String,
     pub got: String,
 }
 
-impl Expect {
-    /// Reads one field; `None` if it is not one of ours.
+impl Expectation {
+    /// Reads one field; `None` if it is not an expectation.
     pub fn read_field(
         &mut self,
         name: &str,
-        value: &Value<'_>,
+        value: &FieldValue<'_>,
         rules: &RuleSet,
         namespace: &str,
         problems: &mut Problems,
     ) -> Option<()> {
-        const VERDICTS: [(&str, Expected); 3] =
-            [("allow", Expected::Allow), ("deny", Expected::Deny), ("invalid", Expected::Invalid)];
-        let names = Names { rules, namespace };
+        const VERDICTS: [(&str, ExpectedVerdict); 3] =
+            [("allow", ExpectedVerdict::Allow), ("deny", ExpectedVerdict::Deny), ("invalid", ExpectedVerdict::Invalid)];
+        let names = RuleNames { rules, namespace };
         match name {
             "expect" => self.verdict = value.choice(&VERDICTS, problems),
             "allowed" => self.allowed = value.integer(0..=u64::MAX, problems),
@@ -112,8 +112,8 @@ impl Expect {
         Some(())
     }
 
-    /// Looks at what was read as a whole.
-    pub fn check(&self, step: &Value<'_>, times: u64, problems: &mut Problems) {
+    /// Checks the expectations as a whole.
+    pub fn check(&self, step: &FieldValue<'_>, times: u64, problems: &mut Problems) {
         match (self.verdict, self.allowed) {
             (None, None) if is_silent(step) => {
                 let help = "add `expect: allow`, `expect: deny`, or `allowed: N` for N of several";
@@ -132,17 +132,17 @@ impl Expect {
         }
     }
 
-    /// True if a refusal is expected.
+    /// True if a denial is expected.
     pub fn denies(&self) -> bool {
-        self.verdict == Some(Expected::Deny)
+        self.verdict == Some(ExpectedVerdict::Deny)
     }
 
-    /// The verdict that every request should get.
-    pub fn verdict(&self) -> Option<Expected> {
+    /// The expected verdict of every request.
+    pub fn verdict(&self) -> Option<ExpectedVerdict> {
         self.verdict
     }
 
-    /// Everything about the last decision of a step that is not as expected.
+    /// The differences of the last decision of a step.
     pub fn mismatches(&self, decision: &Decision) -> Vec<Mismatch> {
         let mut found = Vec::new();
         let deciding = decision.deciding_rule().map(|(rule, _)| rule.name.clone());
@@ -188,8 +188,8 @@ fn compare<T: PartialEq + Copy>(
     }
 }
 
-/// True for a step that says nothing about what should come, not even badly.
-fn is_silent(step: &Value<'_>) -> bool {
+/// True for a step without expectations, not even invalid ones.
+fn is_silent(step: &FieldValue<'_>) -> bool {
     matches!(step.node.kind, YamlKind::Map(_)) && ["expect", "allowed"].iter().all(|name| step.node.get(name).is_none())
 }
 
@@ -201,7 +201,7 @@ fn wait_text(wait: Wait) -> String {
     wait.span().map_or_else(|| "never".to_owned(), |span| duration::display(span.nanos()))
 }
 
-/// Names of the rules that applied, with the room each has left.
+/// Names of the rules that applied, with their remaining units.
 fn rulings(decision: &Decision) -> impl Iterator<Item = (String, Option<u64>)> + '_ {
     decision.rulings().iter().map(|ruling| {
         let name = decision.rule(ruling).map(|rule| rule.name.clone()).unwrap_or_default();
@@ -209,27 +209,27 @@ fn rulings(decision: &Decision) -> impl Iterator<Item = (String, Option<u64>)> +
     })
 }
 
-/// The rules a table may speak of.
-struct Names<'a> {
+/// The rules that a table may name.
+struct RuleNames<'a> {
     rules: &'a RuleSet,
     namespace: &'a str,
 }
 
-impl Names<'_> {
-    fn read(&self, value: &Value<'_>, problems: &mut Problems) -> Option<String> {
+impl RuleNames<'_> {
+    fn read(&self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<String> {
         let name = value.text(problems)?;
         self.check(name, value, problems);
         Some(name.to_owned())
     }
 
-    fn read_or_none(&self, value: &Value<'_>, problems: &mut Problems) -> Option<Option<String>> {
+    fn read_or_none(&self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<Option<String>> {
         match value.text(problems)? {
             "none" => Some(None),
             _ => self.read(value, problems).map(Some),
         }
     }
 
-    fn check(&self, name: &str, value: &Value<'_>, problems: &mut Problems) {
+    fn check(&self, name: &str, value: &FieldValue<'_>, problems: &mut Problems) {
         let known = self.rules.rules().iter().filter(|rule| rule.namespace == self.namespace);
         let names: Vec<&str> = known.map(|rule| rule.name.as_str()).collect();
         if !names.contains(&name) {

@@ -1,4 +1,4 @@
-//! Strict reading of a table's values: every mistake becomes a problem with a place, and reading goes on.
+//! Strict parsing of the values of a table: every mistake becomes a problem with a location, and parsing continues.
 
 use std::ops::RangeInclusive;
 
@@ -8,14 +8,14 @@ use tollgate_rules::problem::{ParseError, Problems};
 use tollgate_rules::yaml::{YamlKey, YamlKind, YamlNode, is_blank};
 use tollgate_rules::{Problem, datetime, duration, nearest};
 
-/// A value, and the path under which it is reported.
+/// A value and its path, for error messages.
 #[derive(Clone, Debug)]
-pub struct Value<'a> {
+pub struct FieldValue<'a> {
     pub node: &'a YamlNode,
     pub path: String,
 }
 
-impl<'a> Value<'a> {
+impl<'a> FieldValue<'a> {
     pub fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
         Problem::error(code, self.node.position(), &self.path, message)
     }
@@ -33,13 +33,13 @@ impl<'a> Value<'a> {
         self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
     }
 
-    /// True for a value that says nothing, such as `~`.
+    /// True for an empty value, such as `~`.
     pub fn is_blank(&self) -> bool {
         matches!(&self.node.kind, YamlKind::Scalar { text, quoted: false } if is_blank(text))
     }
 
     /// The entries of a map; none after a problem.
-    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a YamlKey, Value<'a>)> {
+    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a YamlKey, FieldValue<'a>)> {
         let YamlKind::Map(entries) = &self.node.kind else {
             problems.push(self.mismatch("a map"));
             return Vec::new();
@@ -48,20 +48,20 @@ impl<'a> Value<'a> {
             true => key.text.clone(),
             false => format!("{}.{}", self.path, key.text),
         };
-        entries.iter().map(|(key, node)| (key, Value { node, path: below(key) })).collect()
+        entries.iter().map(|(key, node)| (key, FieldValue { node, path: below(key) })).collect()
     }
 
     /// The items of a list; none after a problem.
-    pub fn items(&self, problems: &mut Problems) -> Vec<Value<'a>> {
+    pub fn items(&self, problems: &mut Problems) -> Vec<FieldValue<'a>> {
         let YamlKind::List(items) = &self.node.kind else {
             problems.push(self.mismatch("a list"));
             return Vec::new();
         };
-        let item = |(number, node)| Value { node, path: format!("{}[{number}]", self.path) };
+        let item = |(number, node)| FieldValue { node, path: format!("{}[{number}]", self.path) };
         items.iter().enumerate().map(item).collect()
     }
 
-    /// Text that is not blank.
+    /// Non-blank text.
     pub fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         match &self.node.kind {
             YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
@@ -72,7 +72,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A whole number.
+    /// An integer.
     pub fn integer(&self, range: RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let plain = match &self.node.kind {
             YamlKind::Scalar { text, quoted: false } if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(text),
@@ -98,14 +98,14 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A length of time.
+    /// A duration.
     pub fn span(&self, problems: &mut Problems) -> Option<Span> {
         let text = self.text(problems)?;
         let read = duration::parse(text).map(Span::from_nanos).map_err(|fault| self.fault("bad-duration", fault));
         read.map_err(|problem| problems.push(problem)).ok()
     }
 
-    /// A point in time.
+    /// An instant.
     pub fn time(&self, problems: &mut Problems) -> Option<Time> {
         let text = self.text(problems)?;
         let read = datetime::parse(text).map(Time::from_nanos).map_err(|fault| self.fault("bad-time", fault));
@@ -123,7 +123,7 @@ impl<'a> Value<'a> {
         None
     }
 
-    /// The problem of a word that is none of `names`.
+    /// The problem of a word that is not one of `names`.
     pub fn unknown(&self, code: &'static str, word: &str, names: &[&str]) -> Problem {
         self.problem(code, format!("{} is `{word}`", self.path)).help(suggest(word, names))
     }
@@ -135,7 +135,7 @@ pub fn unknown_field(key: &YamlKey, path: &str, allowed: &[&str]) -> Problem {
     Problem::error("unknown-field", at, path, format!("unknown field `{}`", key.text)).help(suggest(&key.text, allowed))
 }
 
-/// What may have been meant, and what may be written, as far as it fits into a line or two.
+/// The nearest name, and the allowed names, as far as they fit into a line or two.
 pub fn suggest(word: &str, names: &[&str]) -> String {
     const SHOWN: usize = 40;
     let more = match names.len().saturating_sub(SHOWN) {

@@ -1,4 +1,4 @@
-//! A table from text: rules beside it or in it, defaults, steps.
+//! Parses test tables: the rules, defaults and steps.
 
 use std::path::Path;
 
@@ -8,26 +8,26 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{self, YamlKind, YamlNode};
 use tollgate_rules::{Problem, Report};
 
-use super::Table;
-use super::field::{Value, unknown_field};
-use super::step::{REQUEST_FIELDS, Reader, Step, read_request_field};
-use crate::input::Source;
-use crate::load::{self, Loaded};
+use super::field::{FieldValue, unknown_field};
+use super::step::{REQUEST_FIELDS, StepReader, TestStep, read_request_field};
+use super::table::TestTable;
+use crate::input::SourceText;
+use crate::load::{self, LoadedRules};
 use crate::request::OwnedRequest;
 
-/// When a table begins that does not say so: 2026-01-01T00:00:00Z, where windows of up to a day begin.
+/// Default start of a table: 2026-01-01T00:00:00Z, where windows of up to a day start.
 const START: Time = Time::from_secs(1_767_225_600);
 
-/// Fields of a table. All others belong to the rules, where those are written into the table.
+/// Fields of a table. Other fields belong to the rules, if the table contains them.
 const TABLE_FIELDS: [&str; 4] = ["rules", "start", "defaults", "steps"];
 
-/// True for a text that is a table rather than a rules file: it has steps.
+/// True for a test table, which has steps, unlike a rules file.
 pub fn is_table(text: &str) -> bool {
     yaml::parse(text).is_ok_and(|root| root.get("steps").is_some())
 }
 
-/// Reads a table and the rules it is about. An error of type [`Report`] lists everything that is wrong with it.
-pub fn read(path: &Path, source: &Source) -> Result<Table> {
+/// Reads a table and its rules. An error of type [`Report`] lists all its problems.
+pub fn read(path: &Path, source: &SourceText) -> Result<TestTable> {
     let report = |problems| Report::new(&source.name, &source.text, problems);
     let root = yaml::parse(&source.text).map_err(|found| {
         let mut problems = Problems::default();
@@ -42,9 +42,9 @@ pub fn read(path: &Path, source: &Source) -> Result<Table> {
     }
 }
 
-fn read_root(path: &Path, source: &Source, root: &YamlNode, problems: &mut Problems) -> Result<Table> {
-    let top = Value { node: root, path: String::new() };
-    let field = |name: &str| root.get(name).map(|node| Value { node, path: name.to_owned() });
+fn read_root(path: &Path, source: &SourceText, root: &YamlNode, problems: &mut Problems) -> Result<TestTable> {
+    let top = FieldValue { node: root, path: String::new() };
+    let field = |name: &str| root.get(name).map(|node| FieldValue { node, path: name.to_owned() });
     let loaded = read_rules(path, source, &top, problems)?;
     let mut defaults = OwnedRequest::default();
     for (key, value) in field("defaults").iter().flat_map(|value| value.entries(problems)).collect::<Vec<_>>() {
@@ -55,17 +55,17 @@ fn read_root(path: &Path, source: &Source, root: &YamlNode, problems: &mut Probl
     let start = field("start").and_then(|value| value.time(problems)).unwrap_or(START);
     let namespace = loaded.file.namespace.clone();
     let mut reader =
-        Reader { rules: &loaded.set, namespace: &namespace, defaults, start, time: start, slots: Vec::new() };
+        StepReader { rules: &loaded.set, namespace: &namespace, defaults, start, time: start, slots: Vec::new() };
     let steps = read_steps(field("steps"), &top, &mut reader, problems);
-    Ok(Table { rules: loaded.set, namespace, start, steps })
+    Ok(TestTable { rules: loaded.set, namespace, start, steps })
 }
 
 fn read_steps(
-    steps: Option<Value<'_>>,
-    top: &Value<'_>,
-    reader: &mut Reader<'_>,
+    steps: Option<FieldValue<'_>>,
+    top: &FieldValue<'_>,
+    reader: &mut StepReader<'_>,
     problems: &mut Problems,
-) -> Vec<Step> {
+) -> Vec<TestStep> {
     let items = steps.map(|steps| steps.items(problems)).unwrap_or_default();
     if items.is_empty() && problems.is_empty() {
         let help = "a table needs at least one step: `steps:` and below it `- { at: 0s, expect: allow }`";
@@ -74,8 +74,8 @@ fn read_steps(
     items.iter().filter_map(|item| reader.step(item, problems)).collect()
 }
 
-/// The rules: a file beside the table, or the table itself without its own fields.
-fn read_rules(path: &Path, source: &Source, top: &Value<'_>, problems: &mut Problems) -> Result<Loaded> {
+/// The rules: a separate file, or the table without its own fields.
+fn read_rules(path: &Path, source: &SourceText, top: &FieldValue<'_>, problems: &mut Problems) -> Result<LoadedRules> {
     let entries = top.entries(problems);
     let others = entries.iter().filter(|(key, _)| !TABLE_FIELDS.contains(&key.text.as_str()));
     match top.node.get("rules").map(|node| &node.kind) {
@@ -94,14 +94,14 @@ fn read_rules(path: &Path, source: &Source, top: &Value<'_>, problems: &mut Prob
         _ => {
             let own = |name: &str| matches!(name, "start" | "defaults" | "steps");
             let text = without(&source.text, top.node, own);
-            let rules = Source { name: source.name.clone(), text };
+            let rules = SourceText { name: source.name.clone(), text };
             load::from_source(&rules).map_err(|report| shown_in(source, report).into())
         }
     }
 }
 
-/// The text with some fields of its outermost map blanked, every other line where it was: what is left is a rules
-/// file, and its problems keep their places.
+/// The text with the lines of some top-level fields blanked: the rest is a rules file whose problems keep their line
+/// numbers.
 fn without(text: &str, root: &YamlNode, drop: impl Fn(&str) -> bool) -> String {
     let YamlKind::Map(entries) = &root.kind else { return text.to_owned() };
     let starts: Vec<(u32, bool)> = entries.iter().map(|(key, _)| (key.span.line, drop(&key.text))).collect();
@@ -111,8 +111,8 @@ fn without(text: &str, root: &YamlNode, drop: impl Fn(&str) -> bool) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The same report, quoting the whole table.
-fn shown_in(source: &Source, report: Report) -> Report {
+/// The report, with the text of the whole table.
+fn shown_in(source: &SourceText, report: Report) -> Report {
     let mut problems = Problems::default();
     problems.extend(report.problems);
     Report::new(&source.name, &source.text, problems)

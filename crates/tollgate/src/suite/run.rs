@@ -1,56 +1,50 @@
-//! Plays a table on a manual clock.
+//! Runs a table on a manual clock.
 
 use std::collections::HashMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use tollgate_core::{ManualClock, SlotId, Time};
-use tollgate_engine::{Decision, Engine, Reservation, Verdict as Answer};
-use tollgate_rules::duration;
+use tollgate_core::{ManualClock, SlotId};
+use tollgate_engine::{Decision, Engine, Reservation, Verdict};
 use tollgate_rules::position::SourcePosition;
 use tollgate_store::Memory;
 
-use super::Table;
-use super::expect::{Expected, Mismatch};
-use super::step::{Action, Ask, Step};
-use crate::render::{Palette, Shown, ruling_text};
+use super::expect::{ExpectedVerdict, Mismatch};
+use super::step::{RequestStep, StepAction, TestStep, offset};
+use super::table::TestTable;
+use crate::render::{DecisionView, Palette, ruling_text};
 
-/// How a table went.
+/// The result of a table.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct TableResult {
     pub steps: usize,
     pub requests: u64,
-    pub failures: Vec<Failure>,
+    pub failures: Vec<StepFailure>,
 }
 
-/// A step that went otherwise than expected.
+/// A step that did not meet its expectations.
 #[derive(Debug)]
-pub struct Failure {
+pub struct StepFailure {
     pub at: SourcePosition,
     pub end_line: u32,
     pub name: Option<String>,
-    /// When, since the start.
+    /// Time since the start.
     pub offset: String,
     pub mismatches: Vec<Mismatch>,
-    /// What was decided, and by which rules.
+    /// The decision, in one line.
     pub decision: Option<String>,
     pub rulings: Vec<String>,
 }
 
-/// Time since the start, as a table writes it.
-pub fn offset(start: Time, time: Time) -> String {
-    duration::display(time.since(start).nanos())
-}
-
-/// Plays the table from the start with empty buckets. A failed step does not end it.
-pub fn run(table: Table) -> Verdict {
-    let Table { rules, namespace, start, steps } = table;
+/// Runs the table with empty buckets. A failed step does not end it.
+pub fn run(table: TestTable) -> TableResult {
+    let TestTable { rules, namespace, start, steps } = table;
     let clock = ManualClock::at(start);
     let engine = Engine::on_clock(rules, clock.clone());
     let mut player = Player { engine, clock, namespace, held: HashMap::new(), requests: 0 };
     let failures = steps.iter().filter_map(|step| {
-        let Finding { mismatches, decision } = player.play(step)?;
-        Some(Failure {
+        let StepFinding { mismatches, decision } = player.play(step)?;
+        Some(StepFailure {
             at: step.at,
             end_line: step.end_line,
             name: step.name.clone(),
@@ -60,14 +54,14 @@ pub fn run(table: Table) -> Verdict {
             rulings: decision.iter().flat_map(ruling_lines).collect(),
         })
     });
-    let failures: Vec<Failure> = failures.collect();
-    Verdict { steps: steps.len(), requests: player.requests, failures }
+    let failures: Vec<StepFailure> = failures.collect();
+    TableResult { steps: steps.len(), requests: player.requests, failures }
 }
 
 fn decision_line(decision: &Decision) -> String {
     match &decision.verdict {
-        Answer::Invalid(error) => format!("invalid: {error}"),
-        _ => Shown::from(decision).headline(Palette { colour: false }),
+        Verdict::Invalid(error) => format!("invalid: {error}"),
+        _ => DecisionView::from(decision).headline(Palette { colour: false }),
     }
 }
 
@@ -79,43 +73,43 @@ struct Player {
     engine: Engine<Memory>,
     clock: ManualClock,
     namespace: String,
-    /// What admitted requests hold, by the name of their slot.
+    /// Reservations of allowed requests, by the name of their slot.
     held: HashMap<String, Vec<Reservation>>,
     requests: u64,
 }
 
-/// What was wrong with a step, and the decision that shows it.
-struct Finding {
+/// The differences of a step, and the decision that shows them.
+struct StepFinding {
     mismatches: Vec<Mismatch>,
     decision: Option<Decision>,
 }
 
-impl Finding {
-    fn of(expected: impl Into<String>, got: impl Into<String>) -> Finding {
+impl StepFinding {
+    fn of(expected: impl Into<String>, got: impl Into<String>) -> StepFinding {
         let mismatch = Mismatch { expected: expected.into(), got: got.into() };
-        Finding { mismatches: vec![mismatch], decision: None }
+        StepFinding { mismatches: vec![mismatch], decision: None }
     }
 }
 
 impl Player {
-    fn play(&mut self, step: &Step) -> Option<Finding> {
+    fn play(&mut self, step: &TestStep) -> Option<StepFinding> {
         self.clock.set(step.time);
         match &step.action {
-            Action::Ask(ask) => self.ask(ask),
-            Action::Release(slot) => self.release(slot),
-            Action::Renew { slot, held } => self.renew(slot, *held),
+            StepAction::Request(ask) => self.play_requests(ask),
+            StepAction::Release(slot) => self.release(slot),
+            StepAction::Renew { slot, held } => self.renew(slot, *held),
         }
     }
 
-    fn ask(&mut self, ask: &Ask) -> Option<Finding> {
+    fn play_requests(&mut self, ask: &RequestStep) -> Option<StepFinding> {
         let (mut allowed, mut odd, mut last) = (0, None, None);
         for number in 1..=ask.times {
             if number > 1 {
                 self.clock.advance(ask.every);
             }
             let decision = self.decide(ask);
-            let got = Expected::of(&decision);
-            allowed += u64::from(got == Expected::Allow);
+            let got = ExpectedVerdict::of(&decision);
+            allowed += u64::from(got == ExpectedVerdict::Allow);
             if odd.is_none() && ask.expect.verdict().is_some_and(|wanted| wanted != got) {
                 odd = Some((number, decision));
             } else {
@@ -123,13 +117,13 @@ impl Player {
             }
         }
         if let Some((number, decision)) = odd {
-            let wanted = ask.expect.verdict().map_or("", Expected::word);
-            let got = Expected::of(&decision).word();
+            let wanted = ask.expect.verdict().map_or("", ExpectedVerdict::word);
+            let got = ExpectedVerdict::of(&decision).word();
             let (expected, got) = match ask.times {
                 1 => (wanted.to_owned(), got.to_owned()),
                 times => (format!("{wanted} all {times}"), format!("{got} number {number}, {allowed} allowed in all")),
             };
-            return Some(Finding { decision: Some(decision), ..Finding::of(expected, got) });
+            return Some(StepFinding { decision: Some(decision), ..StepFinding::of(expected, got) });
         }
         let decision = last?;
         let mut mismatches = ask.expect.mismatches(&decision);
@@ -137,44 +131,44 @@ impl Player {
             let shown = |number: u64| format!("{number} of {} allowed", ask.times);
             mismatches.insert(0, Mismatch { expected: shown(wanted), got: shown(allowed) });
         }
-        (!mismatches.is_empty()).then_some(Finding { mismatches, decision: Some(decision) })
+        (!mismatches.is_empty()).then_some(StepFinding { mismatches, decision: Some(decision) })
     }
 
-    fn decide(&mut self, ask: &Ask) -> Decision {
+    fn decide(&mut self, ask: &RequestStep) -> Decision {
         self.requests += 1;
         let custom = ask.request.custom();
         let holds = ask.slot.is_some() || ask.request.in_flight;
         let id = holds.then_some(SlotId(u128::from(self.requests)));
-        let request = ask.request.ask(&self.namespace, &custom, id);
+        let request = ask.request.to_request(&self.namespace, &custom, id);
         let Some(slot) = &ask.slot else { return self.engine.decide_now(&request) };
         let (decision, reservation) = ready(self.engine.reserve(&request));
         self.held.entry(slot.clone()).or_default().extend(reservation);
         decision
     }
 
-    fn release(&mut self, slot: &str) -> Option<Finding> {
+    fn release(&mut self, slot: &str) -> Option<StepFinding> {
         let held = self.held.remove(slot).unwrap_or_default();
         if held.is_empty() {
-            return Some(Finding::of(format!("slots held as {slot}"), "none"));
+            return Some(StepFinding::of(format!("slots held as {slot}"), "none"));
         }
         for reservation in held {
             if let Err(error) = ready(self.engine.release(reservation)) {
-                return Some(Finding::of(format!("{slot} released"), error.to_string()));
+                return Some(StepFinding::of(format!("{slot} released"), error.to_string()));
             }
         }
         None
     }
 
-    fn renew(&mut self, slot: &str, wanted: bool) -> Option<Finding> {
+    fn renew(&mut self, slot: &str, wanted: bool) -> Option<StepFinding> {
         let held = self.held.get(slot).map(Vec::as_slice).unwrap_or_default();
         let alive = held.iter().filter(|reservation| matches!(ready(self.engine.renew(reservation)), Ok(true))).count();
         let got = !held.is_empty() && alive == held.len();
         let word = |held: bool| if held { "still held" } else { "lost" };
-        (got != wanted).then(|| Finding::of(word(wanted), format!("{alive} of {} still held", held.len())))
+        (got != wanted).then(|| StepFinding::of(word(wanted), format!("{alive} of {} still held", held.len())))
     }
 }
 
-/// The value of a future of the in-memory store, which never waits.
+/// The output of a future of the in-memory store, which never waits.
 fn ready<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {

@@ -1,68 +1,68 @@
-//! One line of a table: when, what is asked, what should come.
+//! Parses a step of a table: its time, its requests, its expectations.
 
 use tollgate_core::{Span, Time};
-use tollgate_rules::position::SourcePosition;
+use tollgate_rules::duration;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::yaml::{YamlKind, YamlNode};
 
-use super::expect::{EXPECT_FIELDS, Expect};
-use super::field::{Value, unknown_field};
+use super::expect::{EXPECT_FIELDS, Expectation};
+use super::field::{FieldValue, unknown_field};
 use crate::request::OwnedRequest;
 
-/// Most requests of one step.
+/// Maximum number of requests of one step.
 const TIMES_MAX: u64 = 1_000_000;
 
-/// A step that was read.
+/// A parsed step.
 #[derive(Debug)]
-pub struct Step {
+pub struct TestStep {
     pub at: SourcePosition,
-    /// The line on which it ends, for quoting it.
+    /// Last line of the step, for quoting it.
     pub end_line: u32,
     pub name: Option<String>,
-    /// When its first request is made.
+    /// Time of its first request.
     pub time: Time,
-    pub action: Action,
+    pub action: StepAction,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug)]
-pub enum Action {
-    /// Makes requests.
-    Ask(Box<Ask>),
-    /// Gives the slots of that name back.
+pub enum StepAction {
+    /// Decides requests.
+    Request(Box<RequestStep>),
+    /// Releases the slots of this name.
     Release(String),
-    /// Sends a heartbeat for the slots of that name.
+    /// Renews the slots of this name.
     Renew {
         slot: String,
-        /// Whether all of them should still be held.
+        /// True if all of them should still be held.
         held: bool,
     },
 }
 
-/// Requests, and what should come of them.
+/// Requests and their expectations.
 #[derive(Debug)]
-pub struct Ask {
+pub struct RequestStep {
     pub request: OwnedRequest,
     pub times: u64,
     pub every: Span,
-    /// The name under which admitted requests hold slots.
+    /// Name of the slots that allowed requests hold.
     pub slot: Option<String>,
-    pub expect: Expect,
+    pub expect: Expectation,
 }
 
-/// What has been read before a step: its time continues theirs, its slots are known from them.
-pub struct Reader<'a> {
+/// State of parsing: a step continues the time of the steps before, and may use their slots.
+pub struct StepReader<'a> {
     pub rules: &'a RuleSet,
     pub namespace: &'a str,
     pub defaults: OwnedRequest,
     pub start: Time,
-    /// When the step before ended.
+    /// End of the previous step.
     pub time: Time,
     pub slots: Vec<String>,
 }
 
-/// Fields that say who asks for what.
+/// Fields of a request.
 pub const REQUEST_FIELDS: [&str; 12] = [
     "client_key",
     "api_key",
@@ -79,11 +79,11 @@ pub const REQUEST_FIELDS: [&str; 12] = [
 ];
 const STEP_FIELDS: [&str; 8] = ["name", "at", "after", "times", "every", "slot", "release", "renew"];
 
-/// Reads one field of a request; `None` if it is not one.
+/// Reads one field of a request; `None` for other fields.
 pub fn read_request_field(
     request: &mut OwnedRequest,
     name: &str,
-    value: &Value<'_>,
+    value: &FieldValue<'_>,
     problems: &mut Problems,
 ) -> Option<()> {
     match name {
@@ -101,8 +101,8 @@ pub fn read_request_field(
     Some(())
 }
 
-/// Sets an attribute; a blank value takes a default away.
-fn set(request: &mut OwnedRequest, name: &str, value: &Value<'_>, problems: &mut Problems) {
+/// Sets an attribute; a blank value removes a default.
+fn set(request: &mut OwnedRequest, name: &str, value: &FieldValue<'_>, problems: &mut Problems) {
     if value.is_blank() {
         return request.attributes.retain(|(other, _)| other != name);
     }
@@ -112,12 +112,12 @@ fn set(request: &mut OwnedRequest, name: &str, value: &Value<'_>, problems: &mut
     }
 }
 
-impl Reader<'_> {
-    /// Reads a step and moves on to the time at which it ends.
-    pub fn step(&mut self, value: &Value<'_>, problems: &mut Problems) -> Option<Step> {
+impl StepReader<'_> {
+    /// Reads a step, and advances the time to its end.
+    pub fn step(&mut self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<TestStep> {
         let before = problems.len();
         let mut request = self.defaults.clone();
-        let mut expect = Expect::default();
+        let mut expect = Expectation::default();
         let (mut times, mut every, mut slot, mut name) = (1, Span::ZERO, None, None);
         for (key, value) in value.entries(problems) {
             match key.text.as_str() {
@@ -146,10 +146,10 @@ impl Reader<'_> {
                     self.slots.push(slot.clone());
                 }
                 self.time = time.after(Span::from_nanos(every.nanos().saturating_mul(times - 1)));
-                Action::Ask(Box::new(Ask { request, times, every, slot, expect }))
+                StepAction::Request(Box::new(RequestStep { request, times, every, slot, expect }))
             }
         };
-        (problems.len() == before).then_some(Step {
+        (problems.len() == before).then_some(TestStep {
             at: value.node.position(),
             end_line: value.node.span.end_line,
             name,
@@ -158,7 +158,7 @@ impl Reader<'_> {
         })
     }
 
-    fn set_time(&mut self, field: &str, value: &Value<'_>, problems: &mut Problems) {
+    fn set_time(&mut self, field: &str, value: &FieldValue<'_>, problems: &mut Problems) {
         let is_date = matches!(&value.node.kind, YamlKind::Scalar { text, .. } if text.contains('T'));
         let time = match field {
             "after" => value.span(problems).map(|span| self.time.after(span)),
@@ -167,7 +167,7 @@ impl Reader<'_> {
         };
         match time {
             Some(time) if time < self.time => {
-                let ended = super::run::offset(self.start, self.time);
+                let ended = offset(self.start, self.time);
                 let problem =
                     value.problem("back-in-time", format!("{} lies before the end of the step before", value.path));
                 problems.push(problem.help(format!("steps go forward; the one before ended at {ended}")));
@@ -177,8 +177,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What a step with `release` or `renew` does; it asks nothing else.
-    fn slot_action(&self, step: &Value<'_>, expect: &Expect, problems: &mut Problems) -> Option<Action> {
+    /// The action of a step with `release` or `renew`, which has no other.
+    fn slot_action(&self, step: &FieldValue<'_>, expect: &Expectation, problems: &mut Problems) -> Option<StepAction> {
         let named = |field: &str| step.node.get(field).map(|node| field_value(step, field, node));
         let (value, renew) = match (named("release"), named("renew")) {
             (Some(value), None) => (value, false),
@@ -202,10 +202,15 @@ impl Reader<'_> {
             let problem = value.problem("unknown-slot", format!("no step before this one holds a slot `{slot}`"));
             problems.push(problem.help(format!("let a request take it first: `- {{ slot: {slot}, expect: allow }}`")));
         }
-        Some(if renew { Action::Renew { slot, held: !expect.denies() } } else { Action::Release(slot) })
+        Some(if renew { StepAction::Renew { slot, held: !expect.denies() } } else { StepAction::Release(slot) })
     }
 }
 
-fn field_value<'a>(step: &Value<'_>, field: &str, node: &'a YamlNode) -> Value<'a> {
-    Value { node, path: format!("{}.{field}", step.path) }
+fn field_value<'a>(step: &FieldValue<'_>, field: &str, node: &'a YamlNode) -> FieldValue<'a> {
+    FieldValue { node, path: format!("{}.{field}", step.path) }
+}
+
+/// Time since the start, in the format of tables.
+pub fn offset(start: Time, time: Time) -> String {
+    duration::display(time.since(start).nanos())
 }

@@ -1,4 +1,4 @@
-//! In the place of envoyproxy/ratelimit: its files, its variables, its ports, its names.
+//! `tollgate envoy-compat` as a drop-in replacement of envoyproxy/ratelimit: files, variables, ports, names.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn json(tollgate: &Tollgate, body: &str) -> (u16, String) {
 }
 
 #[test]
-fn its_files_decide_behind_envoy_and_its_ports_tell_what_they_told() {
+fn files_decide_behind_envoy_and_ports_serve_the_same_endpoints() {
     let tollgate = Tollgate::compat(&[("edge.yaml", EDGE)], &[("LIMIT_RESPONSE_HEADERS_ENABLED", "true")]);
     let proxy = envoy(tollgate.grpc, |config| {
         config.replace("enable_x_ratelimit_headers: \"OFF\"", "enable_x_ratelimit_headers: DRAFT_VERSION_03")
@@ -70,7 +70,7 @@ fn its_files_decide_behind_envoy_and_its_ports_tell_what_they_told() {
 }
 
 #[test]
-fn files_are_read_again_and_a_broken_one_changes_nothing() {
+fn files_are_reloaded_and_a_broken_one_changes_nothing() {
     let tollgate = Tollgate::compat(&[("edge.yaml", EDGE)], &[]);
     let file = tollgate.directory().join("limits/config/edge.yaml");
     let ask = || json(&tollgate, r#"{"domain":"edge","descriptors":[{"entries":[{"key":"new","value":"x"}]}]}"#).1;

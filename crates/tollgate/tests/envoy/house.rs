@@ -1,4 +1,4 @@
-//! A service, Tollgate and Envoy, on ports of their own.
+//! A backend, Tollgate and Envoy, on free ports.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,14 +10,14 @@ use tollgate_lab::process::{self, Process};
 use tollgate_lab::proxies::{ProxyKind, ProxyOptions, ProxyServer};
 use tollgate_lab::{patience, ports};
 
-/// The configuration that the guide shows.
+/// Envoy's configuration from the guide.
 pub const CONFIG: &str = include_str!("../../../../deploy/proxies/envoy-rls.yaml");
-/// The rules that go with it.
+/// The rules for that configuration.
 pub const RULES: &str = include_str!("../../../../deploy/proxies/envoy-rls-rules.yaml");
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Tollgate, with its files in a directory of its own.
+/// Tollgate, with its files in a temporary directory.
 pub struct Tollgate {
     pub process: Process,
     pub grpc: u16,
@@ -27,7 +27,7 @@ pub struct Tollgate {
 }
 
 impl Tollgate {
-    /// `tollgate serve` over a rules file.
+    /// Starts `tollgate serve` with a rules file.
     pub fn serve(rules: &str) -> Tollgate {
         Tollgate::start(
             |directory| std::fs::write(directory.join("rules.yaml"), rules).unwrap(),
@@ -43,7 +43,7 @@ impl Tollgate {
         )
     }
 
-    /// `tollgate envoy-compat` over the files of a runtime directory.
+    /// Starts `tollgate envoy-compat` with files of a runtime directory.
     pub fn compat(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Tollgate {
         Tollgate::start(
             |directory| {
@@ -94,20 +94,20 @@ impl Tollgate {
         Tollgate { process, grpc, http, metrics, _directory: directory }
     }
 
-    /// Where its files are.
+    /// The directory of its files.
     pub fn directory(&self) -> &Path {
         self._directory.path()
     }
 }
 
-/// Envoy in front of a service, with a configuration changed by `change`.
-pub fn envoy(grpc: u16, change: impl FnOnce(String) -> String) -> ProxyServer {
-    // How long a busy machine takes is not what is looked at, but by the test about it.
+/// Envoy in front of a backend, with a configuration changed by `change`.
+pub fn envoy(grpc: u16, change: impl FnOnce(String) -> String) -> Proxy {
+    // A busy machine must not cause timeouts, except in the test of timeouts.
     let config = change(CONFIG.replace("timeout: 0.05s", "timeout: 20s"));
     ProxyOptions::new(ProxyKind::Envoy, &config).listens(10000).finds(8081, grpc).finds(3000, service()).start()
 }
 
-/// A service that answers everything, and says that it used seven tokens. Lives as long as the test.
+/// A backend that answers every request, and reports seven used tokens. Runs until the test ends.
 fn service() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -136,7 +136,7 @@ fn serve(stream: TcpStream) {
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -145,19 +145,19 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The value of a header field, by its name in lower case.
+    /// A header by its lower-case name.
     pub fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         fields.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 }
 
-/// One call over HTTP/1.1, on a connection of its own.
+/// One HTTP/1.1 call on a new connection.
 pub fn call(at: SocketAddr, path: &str, fields: &str) -> Answer {
     send(at, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}\r\n"))
 }
 
-/// Sends a request, reads to the end.
+/// Sends a request, and reads to the end.
 pub fn send(at: SocketAddr, request: &str) -> Answer {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -1,5 +1,5 @@
-//! A real Envoy in front of a service, asking the binary by Envoy's rate limit service, with the configuration that the
-//! guide shows.
+//! A real Envoy in front of a backend, which calls the binary by the rate limit service, with the configuration of the
+//! guide.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

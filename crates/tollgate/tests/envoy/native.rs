@@ -8,7 +8,7 @@ use tollgate_lab::process::Signal;
 use crate::house::{RULES, Tollgate, call, envoy, send};
 
 #[test]
-fn what_passes_and_what_does_not_reaches_the_caller() {
+fn clients_see_allowed_and_denied_responses() {
     let tollgate = Tollgate::serve(RULES);
     let proxy = envoy(tollgate.grpc, |config| config);
     let ask = || call(proxy.address(), "/orders", "x-api-key: k\r\n");
@@ -28,7 +28,7 @@ fn what_passes_and_what_does_not_reaches_the_caller() {
     let other = call(proxy.address(), "/others", "x-api-key: k\r\n");
     assert_eq!(other.status, 200, "another endpoint has a bucket of its own");
     let left: u64 = other.field("ratelimit").and_then(left_of_address).unwrap();
-    assert_eq!(left, 96, "of five requests four were charged to the address: the refused one charged nobody");
+    assert_eq!(left, 96, "of five requests four were charged to the address: the denied one was not charged");
     let grpc = send(
         proxy.address(),
         "POST /orders HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/grpc\r\n\
@@ -44,21 +44,21 @@ fn left_of_address(field: &str) -> Option<u64> {
 }
 
 #[test]
-fn tokens_are_charged_when_the_response_says_how_many() {
+fn tokens_are_charged_after_the_response() {
     let tollgate = Tollgate::serve(RULES);
     let proxy = envoy(tollgate.grpc, |config| config);
     let ask = || call(proxy.address(), "/v1/completions", "x-api-key: t\r\n").status;
     assert_eq!(ask(), 200);
-    // Seven of ten are used: there are some left, and the next response uses seven more.
+    // Seven of ten are used, so the next request is allowed, and its response uses seven more.
     assert_eq!(ask(), 200);
-    // The report comes after the response; fourteen of ten are used then.
+    // The report follows the response: then fourteen of ten are used.
     patience::until("usage above the limit is recorded", Duration::from_secs(20), || ask() == 429);
     let page = call(([127, 0, 0, 1], tollgate.metrics).into(), "/metrics", "");
     assert_eq!(page.status, 200);
 }
 
 #[test]
-fn a_limit_comes_with_the_request_where_the_rule_accepts_it() {
+fn a_rule_with_accept_limits_takes_the_limit_of_the_request() {
     let tollgate = Tollgate::serve(RULES);
     let proxy = envoy(tollgate.grpc, |config| config);
     let statuses: Vec<u16> = (0..3).map(|_| call(proxy.address(), "/planned", "x-api-key: p\r\n").status).collect();
@@ -66,7 +66,7 @@ fn a_limit_comes_with_the_request_where_the_rule_accepts_it() {
 }
 
 #[test]
-fn a_limiter_that_is_away_lets_pass_or_refuses_as_configured() {
+fn an_unavailable_limiter_allows_or_denies_as_configured() {
     let mut tollgate = Tollgate::serve(RULES);
     let open = envoy(tollgate.grpc, |config| config.replace("timeout: 20s", "timeout: 0.3s"));
     let closed = envoy(tollgate.grpc, |config| config.replace("failure_mode_deny: false", "failure_mode_deny: true"));

@@ -1,4 +1,4 @@
-//! F39: a PostgreSQL that stops, restarts, or is not there at all.
+//! F39: PostgreSQL stops, restarts, or does not exist.
 
 use std::time::Duration;
 
@@ -31,9 +31,9 @@ fn f39_decisions_go_on_while_postgres_is_halted_and_what_comes_after_is_served_s
     let watch = Watch::start();
     let refused = node.make("second", "/second", 12);
     assert_eq!((refused.status, refused.body["code"].as_str()), (503, Some("database_away")), "{refused:?}");
-    assert!(watch.elapsed() < Duration::from_secs(10), "said after {:?}", watch.elapsed());
+    assert!(watch.elapsed() < Duration::from_secs(10), "failed after {:?}", watch.elapsed());
     assert!(refused.head.contains("Retry-After"), "{}", refused.head);
-    // The kill switch needs neither store nor database.
+    // The global mode needs neither store nor database.
     let off = node.admin("PUT", "/v1/mode", Some(json!({"mode": "off"})));
     assert_eq!((off.status, off.body["scope"].as_str()), (200, Some("node")), "{off:?}");
     assert_eq!(node.limit("/first"), None, "nothing is limited");
@@ -67,9 +67,9 @@ fn f39_a_restart_of_postgres_loses_nothing_and_listening_goes_on() {
     assert_eq!(verified.body["intact"].as_bool(), Some(true), "{verified:?}");
 }
 
-/// A node that starts while its database is away serves what it was told last: rules, overrides, and tokens.
+/// A node that starts without its database serves its last known rules, overrides and tokens.
 #[test]
-fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
+fn a_node_starts_without_its_database_from_its_copy() {
     let mut server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     let mut node = place.start(None);
@@ -100,14 +100,14 @@ fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
     node.serves("/again", 32, BACK_WITHIN);
 }
 
-/// Without database and copy a node does not know its rules, and must not start as if it had none.
+/// Without database and copy a node does not know its rules, and must not start without any.
 #[test]
-fn a_node_that_knows_nothing_does_not_start_without_its_database() {
+fn a_node_without_a_copy_does_not_start_without_its_database() {
     let mut server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     server.shut_down(Shutdown::Fast);
-    let said = place.try_start(None).err().expect("it does not start");
-    assert!(said.contains("cannot use the database postgres://"), "{said}");
+    let message = place.try_start(None).err().expect("it does not start");
+    assert!(message.contains("cannot use the database postgres://"), "{message}");
 }
 
 /// The generation of the copy in a state directory.

@@ -1,4 +1,4 @@
-//! P21 and F40: nothing acknowledged is lost, and what was not acknowledged can be asked for again.
+//! P21 and F40: no acknowledged change is lost, and an unacknowledged one can be retried.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tollgate_lab::postgres;
 
 use super::rig::{Node, Place, rule};
 
-/// A node is killed right after each acknowledgement, ten times over: every rule is there.
+/// A node is killed right after each acknowledgement, ten times: every rule is stored.
 fn acknowledged_writes_survive(place: &Place) {
     let mut node = place.start(None);
     let token = node.token().to_owned();
@@ -35,8 +35,8 @@ fn p21_acknowledged_writes_survive_kill_9_in_postgres() {
     acknowledged_writes_survive(&Place::on(&postgres::database()));
 }
 
-/// The reply gets lost on its way and the node dies: the order was committed, and the same order under the same key
-/// changes nothing and is answered as the first one would have been.
+/// The response is lost and the node dies: the change was committed, and the same call with the same key changes
+/// nothing and gets the response of the first.
 fn a_lost_reply_is_answered_on_retry(place: &Place) {
     let mut node = place.start(None);
     let token = node.token().to_owned();
@@ -54,7 +54,7 @@ fn a_lost_reply_is_answered_on_retry(place: &Place) {
         proxy.refuse();
         caller.join().unwrap()
     });
-    assert!(lost.is_err(), "nobody heard of it: {lost:?}");
+    assert!(lost.is_err(), "the response was lost: {lost:?}");
     node.process.kill();
 
     let node = place.start(Some(&token));

@@ -1,4 +1,4 @@
-//! P22 under load: many edits a minute, and every decision is of one generation.
+//! P22 under load: many edits per minute, and every decision belongs to one generation.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ use tollgate_lab::postgres;
 
 use super::rig::{Place, call, rule};
 
-/// A thousand a minute, for as long as a test may take.
+/// A thousand edits per minute, for a limited time.
 const EDITS: u64 = 170;
 const EVERY: Duration = Duration::from_millis(60);
-/// How long a database may be late, in all.
+/// Total time by which a database may be late.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Each edit makes a generation with a limit of its own. Every answer and every line of the decision log names a
-/// generation and a limit: those that belong together, and generations only grow.
+/// Each edit creates a generation with its own limit. Every response and every line of the decision log has a
+/// generation and the limit of that generation, and generations only grow.
 fn every_decision_is_of_one_generation(place: Place) {
     let log = place.dir.path().join("decisions");
     let place = place.with(&["--decision-log", log.to_str().unwrap()]);
@@ -45,7 +45,7 @@ fn every_decision_is_of_one_generation(place: Place) {
                 })
             })
             .collect();
-        // A failure below ends the callers too: the scope waits for them.
+        // A failure below must stop the clients too: the scope waits for them.
         let _ending = Ending(&stop);
         let watch = Watch::start();
         for edit in 1..=EDITS {
@@ -55,7 +55,7 @@ fn every_decision_is_of_one_generation(place: Place) {
             let patch = || node.try_admin(&node.admin, "PATCH", "/v1/rules/hot", &fields, Some(to.clone()));
             let mut edited = patch().expect("an answer");
             while edited.status == 503 && watch.elapsed() < PATIENCE {
-                // The database of a busy machine is late, and what was not answered may have been done all the same.
+                // On a busy machine the database is late, and a call without a response may have been executed.
                 let found = node.admin("GET", "/v1/rules/hot", None);
                 if let (Some(version), Some(limit)) =
                     (found.body["version"].as_u64(), found.body["limit"]["requests"].as_u64())
@@ -88,7 +88,7 @@ fn every_decision_is_of_one_generation(place: Place) {
     assert!(logged >= seen, "{seen} answers, {logged} lines: none was dropped");
 }
 
-/// Ends the callers when it goes.
+/// Stops the clients when it is dropped.
 struct Ending<'a>(&'a AtomicBool);
 
 impl Drop for Ending<'_> {

@@ -1,4 +1,4 @@
-//! F37: a disk that is full, on a small file system of its own.
+//! F37: a full disk, on a small file system.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::rig::Place;
 
-/// A file system in memory of so many bytes, as long as it lives.
+/// A file system in memory, unmounted when dropped.
 struct Small(tempfile::TempDir);
 
 impl Small {

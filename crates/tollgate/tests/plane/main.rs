@@ -1,4 +1,4 @@
-//! The control plane as people run it: the binary, its database, and what is done to both.
+//! The control plane end to end: the binary, its database, and faults of both.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

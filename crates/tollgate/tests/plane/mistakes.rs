@@ -1,4 +1,4 @@
-//! What a review by somebody who meant no good has found, one test each.
+//! Regressions found by an adversarial review.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use super::rig::{Place, call, rule};
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// Without its rules it would be a node that allows everything, ready and silent about it.
+/// Without its rules the node would allow everything, and report to be ready.
 #[test]
-fn a_database_that_is_there_and_cannot_be_read_ends_the_start() {
+fn an_unreadable_database_prevents_the_start() {
     let place = Place::embedded();
     std::fs::write(place.dir.path().join("tollgate.db"), "this is no database, and never was one".repeat(200)).unwrap();
-    let said = place.try_start(None).err().expect("it does not start");
-    assert!(said.contains("cannot use the database sqlite:"), "{said}");
+    let message = place.try_start(None).err().expect("it does not start");
+    assert!(message.contains("cannot use the database sqlite:"), "{message}");
 }
 
 #[test]
-fn a_rule_that_replaces_a_disabled_one_goes_on() {
+fn a_rule_that_replaces_a_disabled_one_still_applies() {
     let place = Place::embedded();
     let node = place.start(None);
     assert_eq!(node.make("base", "/x", 20).status, 201);
@@ -54,7 +54,7 @@ fn a_file_with_an_ipv6_prefix_of_its_own_holds_up_nobody() {
 }
 
 #[test]
-fn the_last_admin_cannot_lock_everybody_out() {
+fn the_last_admin_token_cannot_be_revoked() {
     let place = Place::embedded();
     let node = place.start(None);
     let own = node.admin("GET", "/v1/whoami", None).body["token_id"].as_str().unwrap().to_owned();
@@ -66,9 +66,9 @@ fn the_last_admin_cannot_lock_everybody_out() {
     assert_eq!(node.admin("GET", "/v1/whoami", None).status, 401, "revoked is revoked");
 }
 
-/// Written behind, one row per client, rule and minute.
+/// Written asynchronously, one row per client, rule and minute.
 #[test]
-fn who_was_refused_is_written_down() {
+fn violations_are_recorded() {
     let place = Place::embedded();
     let node = place.start(None);
     assert_eq!(node.make("tight", "/tight", 1).status, 201);
@@ -83,9 +83,9 @@ fn who_was_refused_is_written_down() {
     patience::until("four refusals in the table", Duration::from_secs(15), || refused() == 4);
 }
 
-/// Rules that are right stay in force, and the status says that the file is not what is in force.
+/// The last valid rules stay active, and the status reports the file.
 #[test]
-fn a_file_that_cannot_be_loaded_is_in_the_status() {
+fn the_status_reports_a_file_that_cannot_be_loaded() {
     let place = Place::embedded();
     let file = place.dir.path().join("rules.yaml");
     std::fs::write(&file, "rules: [{ name: a, limit: { requests: 5, window: 1h } }]\n").unwrap();
@@ -94,13 +94,13 @@ fn a_file_that_cannot_be_loaded_is_in_the_status() {
     assert_eq!(node.status()["file_errors"], json!([]));
     std::fs::write(&file, "rules: [{ name: a, limit: { requests: 5, window: 1x } }]\n").unwrap();
     let errors = || node.status()["file_errors"].to_string();
-    patience::until("the mistake is told", Duration::from_secs(20), || errors().contains("1x"));
+    patience::until("the error is reported", Duration::from_secs(20), || errors().contains("1x"));
     assert_eq!(node.limit("/"), Some(5), "what was right stays");
 }
 
-/// Tokens of the database with the role `check` open the data API, in their namespaces, until they are revoked.
+/// Tokens with the role `check` are accepted by the data API, in their namespaces, until they are revoked.
 #[test]
-fn data_tokens_have_a_name_namespaces_and_an_end() {
+fn data_tokens_have_namespaces_and_can_be_revoked() {
     let place = Place::embedded().with(&["--require-token", "true"]);
     let node = place.start(None);
     assert_eq!(node.check(json!({"client_key": "user:1"})).status, 401, "no token");

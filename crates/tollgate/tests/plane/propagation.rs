@@ -1,4 +1,4 @@
-//! Two nodes on one database: what is acknowledged at one is served by the other soon.
+//! Two nodes on one database: a change acknowledged by one is soon applied by the other.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use super::rig::{Place, rule};
 
 const SOON: Duration = Duration::from_secs(2);
 
-/// P22: within two seconds of the acknowledgement, also right after the connection that listens was cut.
+/// P22: within two seconds of the acknowledgement, also right after the listening connection was closed.
 #[test]
 fn p22_a_rule_made_at_one_node_is_served_by_the_other_within_two_seconds() {
     let server = postgres::PostgresServer::start();
     let db = server.database();
-    // Rarely enough that only notifications can be in time.
+    // So rarely that only notifications are fast enough.
     let (first, second) = (Place::on(&db), Place::on(&db));
     let (first, second) = (first.with(&["--db-poll-interval", "30s"]), second.with(&["--db-poll-interval", "30s"]));
     let one = first.start(None);
@@ -35,10 +35,10 @@ fn p22_a_rule_made_at_one_node_is_served_by_the_other_within_two_seconds() {
     println!("slowest of 11: {slowest:?}");
 }
 
-/// A change that nobody told of, made by hand in the tables, is read when somebody asks for it, by all nodes; a row that
-/// makes no sense is left out and said to be.
+/// A change made with SQL, without a notification, is read by all nodes on request; an invalid row is quarantined and
+/// reported.
 #[test]
-fn tables_changed_by_hand_are_read_on_request_and_bad_rows_are_in_quarantine() {
+fn sql_changes_are_read_on_request_and_invalid_rows_are_quarantined() {
     let server = postgres::shared();
     let db = server.database();
     let (first, second) = (Place::on(&db), Place::on(&db));
@@ -53,7 +53,7 @@ fn tables_changed_by_hand_are_read_on_request_and_bad_rows_are_in_quarantine() {
     assert_eq!(told.status, 202, "{told:?}");
     for node in [&one, &two] {
         node.serves("/hand", 5, SOON);
-        // What is in force is told a moment after it is.
+        // The status is updated a moment after the rules.
         patience::until("a bad row is told of", SOON, || node.status()["quarantined"][0].is_object());
         let status = node.status();
         let bad = &status["quarantined"][0];
@@ -62,9 +62,9 @@ fn tables_changed_by_hand_are_read_on_request_and_bad_rows_are_in_quarantine() {
     }
 }
 
-/// The file's rules come first: they cannot be changed through the API, which says so, and hide rules of the same name.
+/// Rules of a file take precedence: the API cannot change them, and they hide rules of the same name.
 #[test]
-fn rules_of_a_file_come_first_and_are_read_only() {
+fn rules_of_a_file_take_precedence_and_are_read_only() {
     let place = Place::embedded();
     let file = place.dir.path().join("rules.yaml");
     let text = "rules:\n  - { name: of-file, match: { endpoint: /file }, key_by: client_key, \

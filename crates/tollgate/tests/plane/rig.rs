@@ -1,4 +1,4 @@
-//! Nodes as processes, and somebody who calls them.
+//! Nodes as processes, and their HTTP client.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,18 +15,18 @@ use tollgate_lab::process::Process;
 /// A running node.
 pub struct Node {
     pub process: Process,
-    /// Where it decides.
+    /// Data address.
     pub data: String,
-    /// Where it is administered.
+    /// Admin address.
     pub admin: String,
     token: String,
     errors: PathBuf,
 }
 
-/// How long a call may take in all.
+/// Timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What was answered.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -34,7 +34,7 @@ pub struct Answer {
     pub body: Value,
 }
 
-/// The directory of one node's state, and what it is called with.
+/// The state directory of a node, and its arguments.
 pub struct Place {
     pub dir: TempDir,
     pub db: String,
@@ -42,12 +42,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// A state directory with a SQLite database in it.
+    /// A state directory with a SQLite database.
     pub fn embedded() -> Place {
         Place { dir: tempfile::tempdir().unwrap(), db: "sqlite".to_owned(), arguments: Vec::new() }
     }
 
-    /// A state directory beside a database elsewhere.
+    /// A state directory, and a database elsewhere.
     pub fn on(db: &str) -> Place {
         Place { db: db.to_owned(), ..Place::embedded() }
     }
@@ -57,9 +57,9 @@ impl Place {
         self
     }
 
-    /// Starts a node here. One that was the first on its database knows the token; others are told.
+    /// Starts a node. The first node on a database creates the token; others receive it.
     pub fn start(&self, token: Option<&str>) -> Node {
-        self.try_start(token).unwrap_or_else(|said| panic!("the node did not start: {said}"))
+        self.try_start(token).unwrap_or_else(|message| panic!("the node did not start: {message}"))
     }
 
     pub fn try_start(&self, token: Option<&str>) -> Result<Node, String> {
@@ -72,16 +72,16 @@ impl Place {
         })
         .unwrap();
         let lines = BufReader::new(process.stdout().unwrap()).lines().map_while(Result::ok);
-        let said: Vec<String> = lines.take_while(|line| !line.starts_with("try: ")).collect();
+        let message: Vec<String> = lines.take_while(|line| !line.starts_with("try: ")).collect();
         let after = |words: &str| {
-            let line = said.iter().find_map(|line| line.strip_prefix(words))?;
+            let line = message.iter().find_map(|line| line.strip_prefix(words))?;
             line.split([',', '/', ' ']).find(|part| part.contains(':')).map(str::to_owned)
         };
         let (Some(data), Some(admin)) = (after("listening on http://"), after("admin on http://")) else {
             let log = std::fs::read_to_string(&errors).unwrap_or_default();
-            return Err(format!("{}\n{log}", said.join("\n")));
+            return Err(format!("{}\n{log}", message.join("\n")));
         };
-        // Beside the database, if that is a file elsewhere.
+        // The token file is beside the database, if that is a file elsewhere.
         let beside = self.db.strip_prefix("sqlite:").and_then(|path| Path::new(path).parent());
         let dir = beside.unwrap_or(self.dir.path());
         let own = || std::fs::read_to_string(dir.join("admin-token")).unwrap_or_default();
@@ -91,7 +91,7 @@ impl Place {
 }
 
 impl Node {
-    /// The token that it is called with.
+    /// The token of its client.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -133,17 +133,17 @@ impl Node {
         answer.body["limit"].as_u64()
     }
 
-    /// How it is.
+    /// The status of the node.
     pub fn status(&self) -> Value {
         self.admin("GET", "/v1/status", None).body
     }
 
-    /// Makes a rule; answers the whole answer.
+    /// Creates a rule.
     pub fn make(&self, rule_id: &str, path: &str, limit: u64) -> Answer {
         self.admin("POST", "/v1/rules", Some(rule(rule_id, path, limit)))
     }
 
-    /// Waits until it serves a limit; answers how long that took.
+    /// Waits until the node serves a limit, and returns the elapsed time.
     pub fn serves(&self, path: &str, limit: u64, within: Duration) -> Duration {
         let what = format!("{limit} for {path}; log:\n{}", self.log());
         patience::until(&what, within, || self.limit(path) == Some(limit))
@@ -160,7 +160,7 @@ pub fn rule(rule_id: &str, path: &str, limit: u64) -> Value {
     })
 }
 
-/// One HTTP call on a connection of its own.
+/// One HTTP call on a new connection.
 pub fn call(
     at: &str,
     method: &str,

@@ -1,5 +1,5 @@
-//! One control plane over all rules: those of the database, of a rules file and of Envoy's files are listed, overridden
-//! and switched alike.
+//! Rules of all sources: those of the database, of a rules file and of Envoy's files are listed, overridden and
+//! switched alike.
 
 use std::fs;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn rows(answer: &Value) -> Vec<[String; 4]> {
 }
 
 #[test]
-fn rules_of_every_source_are_listed_with_where_they_are() {
+fn rules_of_every_source_are_listed_with_their_location() {
     let (_place, node) = node(Place::embedded());
     let listed = node.admin("GET", "/v1/rules", None).body;
     let expected = [
@@ -67,14 +67,14 @@ fn rules_of_every_source_are_listed_with_where_they_are() {
     assert!(refused.body["detail"].as_str().unwrap().contains("edge.yaml:3"), "{refused:?}");
 }
 
-/// The limit of a tenant in the domain, if any rule enforces one.
+/// The limit of a tenant in the domain, if a rule enforces one.
 fn tenant_limit(node: &Node, tenant: &str) -> Option<u64> {
     let answer = node.check(json!({ "namespace": "edge", "attributes": { "tenant": tenant }, "cost": 0 }));
     answer.body["rule"].as_str()?;
     answer.body["limit"].as_u64()
 }
 
-/// What every rule makes of a request, as the admin port tells it.
+/// The explanation of a request by the admin port.
 fn explain(node: &Node, request: Value) -> Value {
     node.admin("POST", "/v1/explain", Some(request)).body
 }
@@ -83,7 +83,7 @@ fn until(what: &str, node: &Node, holds: impl Fn() -> bool) {
     patience::until(&format!("{what}; log:\n{}", node.log()), SOON, holds);
 }
 
-/// The rules file once more, with another limit.
+/// Rewrites the rules file with another limit.
 fn rewrite(place: &Place, requests: u64) {
     let path = place.dir.path().join("limits.yaml");
     let file = fs::read_to_string(&path).unwrap();
@@ -91,7 +91,7 @@ fn rewrite(place: &Place, requests: u64) {
 }
 
 #[test]
-fn rules_of_files_are_overridden_as_those_of_the_database_are() {
+fn rules_of_files_can_be_overridden() {
     let (place, node) = node(Place::embedded());
     let made = |namespace: &str, client: &str, rule: &str, most: u64| {
         let body = json!({
@@ -119,7 +119,7 @@ fn rules_of_files_are_overridden_as_those_of_the_database_are() {
     );
     let missing = made("default", "user:1", "no-such-rule", 1);
     assert_eq!((missing.status, &missing.body["errors"][0]["code"]), (422, &json!("unknown-rule")), "{missing:?}");
-    // The file is read again, and the override holds on.
+    // The override survives a reload of the file.
     rewrite(&place, 6);
     let other =
         || node.check(json!({ "client_key": "user:2", "endpoint": "/filed", "cost": 0 })).body["limit"].as_u64();
@@ -157,7 +157,7 @@ fn a_rule_of_any_source_is_switched_to_shadow_and_back() {
     for rule in listed["rules"].as_array().unwrap().iter().filter(|rule| rule["rule_id"] != "tenant=free, path") {
         assert_eq!((&rule["mode_override"]["mode"], rule.get("mode")), (&json!("shadow"), None), "{rule}");
     }
-    // Single rules are read and compiled without the others, and the switches hold on.
+    // The switches survive the recompilation of single rules.
     assert_eq!(node.make("beside", "/beside", 3).status, 201);
     node.serves("/beside", 3, SOON);
     let fields = [("If-Match", "*")];
@@ -182,7 +182,7 @@ fn a_rule_of_any_source_is_switched_to_shadow_and_back() {
 }
 
 #[test]
-fn what_a_file_says_is_imported_without_a_word_and_what_differs_is_refused_with_its_place() {
+fn importing_rules_of_a_file_is_a_no_op_and_different_ones_are_rejected() {
     let (place, node) = node(Place::embedded());
     let file = fs::read_to_string(place.dir.path().join("limits.yaml")).unwrap();
     let import = |text: &str| {

@@ -1,4 +1,4 @@
-//! What stands behind a proxy, and who stands in front of it: HTTP/1.1, one request for each connection.
+//! The backend and the client of a proxy: HTTP/1.1, one request per connection.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// An answer takes at most this long, or there was none.
+/// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An app that answers everything, and remembers what it was asked.
+/// A backend that answers every request, and records the request heads.
 pub struct App {
     pub port: u16,
     heads: Arc<Mutex<Vec<String>>>,
@@ -30,7 +30,7 @@ impl App {
         App { port, heads }
     }
 
-    /// What it was asked since the last time.
+    /// Request heads since the last call.
     pub fn heads(&self) -> Vec<String> {
         std::mem::take(&mut *self.heads.lock().unwrap())
     }
@@ -43,7 +43,7 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Vec<String>>) {
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read(&mut byte) {
             Ok(1) => head.push(byte[0]),
-            _ => return, // a proxy that looked whether anybody is there
+            _ => return, // a probe of the proxy
         }
     }
     let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
@@ -52,7 +52,7 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Vec<String>>) {
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{body}");
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -60,7 +60,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A header field.
+    /// A header.
     pub fn field(&self, name: &str) -> Option<&str> {
         let head = self.text.split("\r\n\r\n").next().unwrap_or_default();
         let mut fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
@@ -68,7 +68,7 @@ impl Answer {
     }
 }
 
-/// Asks, with these lines of header fields.
+/// Sends a request with these headers.
 pub fn ask(proxy: SocketAddr, request: &str, fields: &str) -> Answer {
     let mut stream = TcpStream::connect(proxy).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

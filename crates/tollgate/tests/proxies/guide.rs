@@ -1,4 +1,4 @@
-//! The pages of the guide show the configurations that are tested here. To write them anew:
+//! The pages of the guide contain the tested configurations. To update them:
 //! `UPDATE_PAGES=1 cargo test -p tollgate --test proxies`.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 const PAGES: [&str; 5] = ["nginx", "caddy", "haproxy", "envoy", "traefik"];
 
 #[test]
-fn the_pages_show_what_is_tested() {
+fn the_pages_contain_the_tested_configurations() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for page in PAGES {
         let path = root.join(format!("docs/guide/proxies/{page}.md"));

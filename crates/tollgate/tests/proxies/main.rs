@@ -1,5 +1,5 @@
-//! Forward-auth behind real proxies, by the configurations that the guide shows: what is allowed, refused and forged, and
-//! what happens while nobody answers.
+//! Forward-auth behind real proxies, with the configurations of the guide: allowed, denied and forged requests, and an
+//! unavailable limiter.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -24,18 +24,18 @@ rules:
   - { name: per-key, match: { endpoint: '/api/*' }, limit: { requests: 3, window: 1h } }
 ";
 
-/// A proxy, its configuration, and what makes it fail closed.
+/// A proxy, its configuration, and how it fails closed.
 struct Case {
     kind: ProxyKind,
     source: &'static str,
     config: &'static str,
     port: u16,
-    /// Pieces of the configuration that would make a busy machine look like one that is down.
+    /// Parts of the configuration with timeouts that are too short for a busy machine.
     hurried: &'static [(&'static str, &'static str)],
     closed: (&'static str, &'static str),
     closed_status: u16,
-    /// What comes of two keys of which the first is at its limit: 429 where the first counts, 200 where both are joined
-    /// into a third, 400 where both reach the check.
+    /// Status of a request with two keys of which the first is at its limit: 429 if the first counts, 200 if the proxy
+    /// joins both into a third, 400 if both reach the check.
     two_keys: &'static [u16],
 }
 
@@ -83,7 +83,7 @@ const ENVOY: Case = Case {
     two_keys: &[200],
 };
 
-/// It has no setting for what happens while Tollgate is away.
+/// Traefik has no setting for an unavailable limiter.
 const TRAEFIK: Case = Case {
     kind: ProxyKind::Traefik,
     source: "forwarded",
@@ -97,7 +97,7 @@ const TRAEFIK: Case = Case {
 
 const LUA: &str = include_str!("../../../../deploy/proxies/tollgate.lua");
 
-/// A proxy between a client and an app, and Tollgate beside it.
+/// A proxy between a client and a backend, with Tollgate.
 struct Rig {
     app: App,
     proxy: ProxyServer,
@@ -123,7 +123,7 @@ impl Rig {
         ask(self.proxy.address(), request, fields)
     }
 
-    /// Asks, and expects an answer of the app.
+    /// Sends a request, and expects the response of the backend.
     fn passes(&self, request: &str, fields: &str) -> Answer {
         let answer = self.ask(request, fields);
         assert_eq!(answer.status, 200, "{request} {fields}: {answer:?}\n{}", self.proxy.log());
@@ -131,7 +131,7 @@ impl Rig {
         answer
     }
 
-    /// Asks, and expects a refusal of which the app does not hear.
+    /// Sends a request, and expects a denial that does not reach the backend.
     fn is_refused(&self, request: &str, fields: &str) -> Answer {
         let answer = self.ask(request, fields);
         assert_eq!(answer.status, 429, "{request} {fields}: {answer:?}\n{}", self.proxy.log());
@@ -169,11 +169,11 @@ fn envoy() {
     behaves(Rig::start(ENVOY));
 }
 
-/// It tells the app what is left, and clients only when they are refused.
+/// Traefik forwards the remaining units to the backend, and to clients only in denials.
 #[test]
 fn traefik() {
     let mut rig = Rig::start(TRAEFIK);
-    // It listens before it has read its routes.
+    // Traefik listens before it has read its routes.
     patience::until("Traefik has its routes", Duration::from_secs(30), || rig.ask("GET /free", "").status != 404);
     rig.app.heads();
     let key = "X-Api-Key: one\r\n";
@@ -186,9 +186,9 @@ fn traefik() {
         }
     }
     shows_a_refusal(&rig.is_refused("GET /api/orders", key));
-    takes_no_word_of_the_client(&rig);
-    two_keys_are_no_way_around(&rig);
-    what_is_no_request_does_not_pass(&rig);
+    ignores_forged_headers(&rig);
+    two_keys_do_not_bypass_the_limit(&rig);
+    malformed_requests_do_not_pass(&rig);
     drop(rig.tollgate.take());
     let answer = rig.ask("GET /api/orders", key);
     assert_eq!((answer.status, rig.app.heads().len()), (rig.case.closed_status, 0), "{answer:?}");
@@ -196,11 +196,11 @@ fn traefik() {
 
 fn behaves(mut rig: Rig) {
     allows_and_refuses(&rig);
-    takes_no_word_of_the_client(&rig);
-    two_keys_are_no_way_around(&rig);
-    what_is_no_request_does_not_pass(&rig);
+    ignores_forged_headers(&rig);
+    two_keys_do_not_bypass_the_limit(&rig);
+    malformed_requests_do_not_pass(&rig);
     drop(rig.tollgate.take());
-    does_as_it_was_told_while_nobody_answers(&rig);
+    fails_as_configured_without_a_limiter(&rig);
 }
 
 fn allows_and_refuses(rig: &Rig) {
@@ -233,21 +233,21 @@ fn shows_the_older_fields(answer: &Answer, remaining: &str) {
     assert!(answer.field("x-ratelimit-reset").unwrap().parse::<u64>().unwrap() > 1_700_000_000, "{answer:?}");
 }
 
-/// What each does with them is in the guide.
-fn two_keys_are_no_way_around(rig: &Rig) {
+/// The guide describes how each proxy treats two keys.
+fn two_keys_do_not_bypass_the_limit(rig: &Rig) {
     let answer = rig.ask("GET /api/orders", "X-Api-Key: one\r\nX-Api-Key: three\r\n");
     assert!(rig.case.two_keys.contains(&answer.status), "{answer:?}");
     assert_eq!(rig.app.heads().len(), usize::from(answer.status == 200), "{answer:?}");
 }
 
-fn takes_no_word_of_the_client(rig: &Rig) {
+fn ignores_forged_headers(rig: &Rig) {
     let forged = "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /free\r\nX-Original-Method: GET\r\n\
         X-Original-URI: /free\r\nX-Original-URL: /free\r\nX-Cost: 0\r\nForwarded: for=9.9.9.9\r\n\
         X-Limit-State: mine\r\nX-Limit-Policy: mine\r\nX-Limit-Most: mine\r\nX-Limit-Left: mine\r\n\
         X-Limit-Reset: mine\r\nX-Real-IP: 9.9.9.9\r\n";
     rig.is_refused("GET /api/orders?cost=0&policy=none", &format!("{forged}X-Api-Key: one\r\n"));
     rig.is_refused("GET /%61pi//orders", &format!("{forged}X-Api-Key: one\r\n"));
-    // Without a key a client is its address, whichever it claims to have.
+    // Without a key a client is identified by its real address.
     for place in 1..=3 {
         rig.passes("GET /api/orders?cost=0", &format!("{forged}X-Forwarded-For: 192.0.2.{place}\r\n"));
     }
@@ -256,7 +256,7 @@ fn takes_no_word_of_the_client(rig: &Rig) {
     assert!(!shown.text.contains("mine"), "{shown:?}");
 }
 
-fn what_is_no_request_does_not_pass(rig: &Rig) {
+fn malformed_requests_do_not_pass(rig: &Rig) {
     for (request, fields) in [("GET /api/%zz", ""), ("GET /api/a%2fb", ""), ("GET /free", "X-Api-Key: \u{e9}\r\n")] {
         let answer = rig.ask(request, fields);
         assert!((400..500).contains(&answer.status), "{request}: {answer:?}");
@@ -264,9 +264,9 @@ fn what_is_no_request_does_not_pass(rig: &Rig) {
     }
 }
 
-/// What nginx takes, the check takes too: neither its size nor what stands there twice is a failure.
+/// Headers that nginx accepts do not fail the check, whatever their size and number.
 #[test]
-fn nginx_keeps_the_fields_of_its_clients_to_itself() {
+fn nginx_does_not_forward_client_headers_to_the_check() {
     let rig = Rig::start(NGINX);
     for fields in ["A: b\r\n".repeat(150), format!("Cookie: {}\r\n", "c".repeat(7_000)).repeat(3)] {
         rig.passes("GET /free", &fields);
@@ -274,7 +274,7 @@ fn nginx_keeps_the_fields_of_its_clients_to_itself() {
     rig.passes("GET /free", "Idempotency-Key: a\r\nIdempotency-Key: b\r\n");
 }
 
-fn does_as_it_was_told_while_nobody_answers(rig: &Rig) {
+fn fails_as_configured_without_a_limiter(rig: &Rig) {
     let open = rig.passes("GET /api/orders", "X-Api-Key: one\r\n");
     assert_eq!(open.field("ratelimit"), None, "{open:?}");
     let (before, after) = rig.case.closed;

@@ -1,4 +1,4 @@
-//! A directory of its own for every test, and the binary run in it.
+//! A temporary directory for every test, and the binary run in it.
 
 pub mod transcript;
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A fresh directory with `examples/` and the files of `tests/fixtures`; gone when dropped.
+/// A new directory with `examples/` and the files of `tests/fixtures`; removed when dropped.
 pub struct Dir(PathBuf);
 
 impl Dir {
@@ -30,7 +30,7 @@ impl Dir {
         self.path(name)
     }
 
-    /// The binary, in this directory, in an environment that says nothing.
+    /// The binary, in this directory, with an empty environment.
     pub fn tollgate(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
         command.current_dir(&self.0).env_clear().env("COLUMNS", "100").stdin(Stdio::null());
@@ -51,7 +51,7 @@ fn copy_files(from: &Path, to: &Path) {
     }
 }
 
-/// Words as a shell splits them: quotes group, nothing else is special.
+/// Splits a line into words as a shell does: quotes group, nothing else is special.
 #[allow(dead_code, reason = "not every test binary splits lines")]
 pub fn words(line: &str) -> Vec<String> {
     let (mut words, mut quote, mut word) = (Vec::new(), None, None::<String>);

@@ -1,4 +1,4 @@
-//! The binary as a server, on ports of its own, gone when dropped.
+//! The binary as a server on free ports, killed when dropped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,20 +9,20 @@ use tollgate_store::MonotonicClock;
 
 use crate::support::Dir;
 
-/// A server that listens.
+/// A running server.
 #[allow(dead_code, reason = "not every test binary looks at everything")]
 pub struct Server {
     child: Child,
-    /// What it said when it was ready, without the line to try.
+    /// Its startup banner, without the curl command.
     pub announced: String,
-    /// The lines `listening on …`, without these words.
+    /// The addresses of the lines `listening on …`.
     pub urls: Vec<String>,
-    /// Where metrics are.
+    /// Metrics address.
     pub admin: String,
 }
 
 impl Server {
-    /// Starts `tollgate serve` in the directory of `command`, which says nothing but where.
+    /// Starts `tollgate serve` in the directory of `command`.
     pub fn start(mut command: Command, args: &[&str]) -> Server {
         command.args(["serve", "--admin", "127.0.0.1:0"]).args(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -37,7 +37,7 @@ impl Server {
         Server { child, announced: said.join("\n"), urls, admin }
     }
 
-    /// A command of the admin API, as somebody gives it on the machine of this server, which keeps its state in `state`.
+    /// An admin command on the machine of this server, whose state directory is `state`.
     #[allow(dead_code, reason = "not every test binary administers")]
     pub fn operator(&self, dir: &Dir) -> Command {
         let mut command = dir.tollgate();
@@ -45,7 +45,7 @@ impl Server {
         command
     }
 
-    /// Waits until the node decides by everything that was changed: whoever types is slower.
+    /// Waits until the node applies all changes.
     #[allow(dead_code, reason = "not every test binary administers")]
     pub fn until_followed(&self, dir: &Dir) {
         let start = MonotonicClock::new().now();

@@ -1,5 +1,5 @@
-//! Sessions as text: every `$` line is run, and the file must come out again as it is. Lines of standard error begin with
-//! `! `, an exit code other than 0 stands in a line `? N`, and `## ` begins a comment.
+//! Transcripts: every `$` line is run, and its output compared. Lines of standard error begin with `! `, a line `? N`
+//! is an exit code other than 0, and `## ` begins a comment.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -7,23 +7,23 @@ use std::process::Command;
 
 use super::{Dir, words};
 
-/// Who runs the commands of a transcript.
+/// Runs the commands of a transcript.
 #[allow(dead_code, reason = "not every test binary replays")]
 pub trait Transcript {
-    /// Where they are run.
+    /// The working directory.
     fn dir(&self) -> &Dir;
 
-    /// The binary, in its environment.
+    /// The binary and its environment.
     fn command(&self) -> Command {
         self.dir().tollgate()
     }
 
-    /// A word as it is meant.
+    /// Replaces placeholders in a word.
     fn word(&self, word: &str) -> String {
         word.to_owned()
     }
 
-    /// Output as the transcript shows it.
+    /// Replaces values by placeholders in the output.
     fn text(&mut self, text: &str) -> String {
         text.to_owned()
     }
@@ -35,7 +35,7 @@ impl Transcript for Dir {
     }
 }
 
-/// Every file of a folder has its test.
+/// Asserts that every file of a folder has a test.
 #[allow(dead_code, reason = "not every test binary replays")]
 pub fn assert_all(folder: &str, names: &[&str]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -45,7 +45,7 @@ pub fn assert_all(folder: &str, names: &[&str]) {
     assert_eq!(found, names);
 }
 
-/// Runs a transcript, and compares or rewrites it.
+/// Runs a transcript, and compares or updates it.
 #[allow(dead_code, reason = "not every test binary replays")]
 pub fn replay(file: &str, session: &mut impl Transcript) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -83,7 +83,7 @@ fn run(session: &mut impl Transcript, line: &str) -> String {
     let mut text = String::from_utf8(output.stdout).unwrap();
     if let Some(file) = saved {
         session.dir().write(&file, &text);
-        session.text(&std::mem::take(&mut text)); // it may hold what is to be known later
+        session.text(&std::mem::take(&mut text)); // the session may learn placeholders from it
     }
     text = text.replace('\u{1b}', "\\e");
     if !text.is_empty() && !text.ends_with('\n') {
@@ -93,7 +93,7 @@ fn run(session: &mut impl Transcript, line: &str) -> String {
         text.push_str(format!("! {line}").trim_end());
         text.push('\n');
     }
-    // clap indents the empty lines of a long help; nobody sees it, and files are kept without blanks at ends.
+    // clap indents the empty lines of a long help; transcripts have no trailing blanks.
     let text: String = session.text(&text).lines().map(|line| format!("{}\n", line.trim_end())).collect();
     match output.status.code() {
         Some(0) => text,

@@ -3,53 +3,47 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::admin::ServerArgs;
+use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
 
-/// Of which server.
+/// The server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    read: ServerReadArgs,
 }
 
-const HELP: &str = r#"Walks the whole chain of hashes. Whoever changed rows with SQL is found out, unless
-they wrote all later hashes anew: keep the last hash elsewhere to rule that out.
+const HELP: &str = r#"Verifies the whole chain of hashes. Detects rows that were changed with SQL, unless all
+later hashes were recomputed as well: keep the last hash elsewhere to detect that.
 
 Exit codes:
-  0  every row is as it was written
-  1  some are not
-  2  wrong usage, no answer, no valid token"#;
+  0  every row is intact
+  1  some rows are not
+  2  wrong usage, no response, no valid token"#;
 
-/// Checks it.
+/// Verifies the log.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.server.admin()?;
+    let mut admin = args.read.server.admin()?;
     let call = admin.get(&["v1", "audit", "verify"]);
-    let answer = match admin.send_long(&call, "verifying", out) {
-        Ok(answer) => answer,
+    let response = match admin.send_long(&call, "verifying", out) {
+        Ok(response) => response,
         Err(error) => {
             out.error(&error);
-            return Ok(Exit::Unusable); // 1 would say that the audit is broken
+            return Ok(Exit::Unusable); // 1 would mean that the audit log is broken
         }
     };
-    let told = answer.json()?;
-    let intact = told.get("intact") == Some(&Value::Bool(true));
+    let body = response.json()?;
+    let intact = body.get("intact") == Some(&Value::Bool(true));
     let palette = out.palette();
-    match (args.json, intact) {
-        (true, _) => out.line(&answer.text())?,
-        (false, true) => out.line(&format!("{}: {} rows", palette.good("intact"), member(&told, "rows")))?,
+    match (args.read.json, intact) {
+        (true, _) => out.line(&response.text())?,
+        (false, true) => out.line(&format!("{}: {} rows", palette.good("intact"), member(&body, "rows")))?,
         (false, false) => {
-            let place = member(&told, "broken_at");
-            out.line(&format!(
-                "{}: row {place} is not what was written, or follows a missing one",
-                palette.bad("broken")
-            ))?;
+            let place = member(&body, "broken_at");
+            out.line(&format!("{}: row {place} was changed, or the row before it is missing", palette.bad("broken")))?;
         }
     }
     Ok(Exit::from_success(intact))

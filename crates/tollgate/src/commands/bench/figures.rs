@@ -1,4 +1,4 @@
-//! Numbers as they read best beside each other: three digits of a time, thousands apart.
+//! Numbers as text: times with three digits, integers with thousands separators.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

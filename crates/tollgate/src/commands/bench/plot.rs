@@ -1,27 +1,27 @@
-//! Bars of text: how latencies are spread, and how the rate went over time.
+//! Text plots: the distribution of latencies, and the rate over time.
 
 use std::time::Duration;
 
-use tollgate_load::{Latency, Second};
+use tollgate_load::{LatencyHistogram, Second};
 
 use super::figures::{grouped, short_time};
 
-/// Columns of the longest bar.
+/// Length of the longest bar.
 const WIDTH: usize = 50;
-/// Rows of the rate at most; of a longer run, neighbours are put together.
+/// Maximum rows of the rate plot; longer runs are grouped.
 const ROWS: usize = 30;
-/// Where rows of the latency end, within a factor of ten: about as far apart as the eye can tell on this scale.
+/// Upper edges of the latency rows, within a factor of ten.
 const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 
-/// A row of a plot: what it is, how much, and how that reads.
+/// A row of a plot: its label, its value, and the value as text.
 struct Bar {
     label: String,
     value: f64,
     text: String,
 }
 
-/// How many replies there were up to each edge, from the first edge with any to the last.
-pub fn buckets(latency: &Latency) -> Vec<(Duration, u64)> {
+/// Numbers of replies by upper edge, from the first row with replies to the last.
+pub fn buckets(latency: &LatencyHistogram) -> Vec<(Duration, u64)> {
     let scales = (0..9).map(|power| 10_u64.pow(power));
     let edges = scales.flat_map(|scale| STEPS.map(|step| Duration::from_nanos(step * 10 * scale)));
     let mut from = Duration::ZERO;
@@ -38,8 +38,8 @@ pub fn buckets(latency: &Latency) -> Vec<(Duration, u64)> {
     rows
 }
 
-/// The spread of latencies, on a logarithmic scale.
-pub fn latency(latency: &Latency) -> String {
+/// The distribution of latencies, on a logarithmic scale.
+pub fn latency(latency: &LatencyHistogram) -> String {
     let all = latency.len().max(1) as f64;
     let bar = |(edge, count): (Duration, u64)| Bar {
         label: short_time(edge),
@@ -67,7 +67,7 @@ fn draw(bars: &[Bar]) -> String {
     let text_width = bars.iter().map(|bar| bar.text.len()).max().unwrap_or(0);
     let line = |bar: &Bar| {
         let length = if most > 0.0 { (bar.value / most * WIDTH as f64).round() as usize } else { 0 };
-        // Whatever is there at all shows: the rare slow ones are what one looks for.
+        // Rare values get a bar too: slow outliers matter most.
         let length = if bar.value > 0.0 { length.max(1) } else { 0 };
         let line = format!("  {:>label_width$}  {:>text_width$}  {}", bar.label, bar.text, "#".repeat(length));
         format!("{}\n", line.trim_end())
@@ -95,13 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_keeps_to_the_screen() {
+    fn a_long_run_is_grouped() {
         let seconds: Vec<Second> = (1..=3_600).map(|at| second(f64::from(at), 10.0)).collect();
         assert_eq!(rate(&seconds).lines().count(), ROWS);
     }
 
     #[test]
-    fn nothing_draws_nothing() {
+    fn no_seconds_draw_nothing() {
         assert_eq!(rate(&[]), "");
     }
 }

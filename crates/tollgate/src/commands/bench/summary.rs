@@ -1,22 +1,22 @@
-//! What a run came to, for people and for programs.
+//! The report of a run, as text and as JSON.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_load::{Errors, Outcome, Pace, Plan, Popularity};
+use tollgate_load::{Errors, LoadPace, LoadPlan, LoadReport, Popularity};
 
 use super::figures::{grouped, short_time};
 use super::plot;
 use crate::render::{Palette, count, visible};
 
-/// The parts of all replies that are told.
+/// The reported quantiles.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// What is being done, in two lines.
-pub fn heading(url: &str, plan: &Plan) -> String {
+/// The target and the plan, in two lines.
+pub fn heading(url: &str, plan: &LoadPlan) -> String {
     let pace = match plan.pace {
-        Pace::Closed => "closed loop".to_owned(),
-        Pace::Open { per_second } => format!("open loop, {}/s", grouped(per_second.round() as u64)),
+        LoadPace::Closed => "closed loop".to_owned(),
+        LoadPace::Open { per_second } => format!("open loop, {}/s", grouped(per_second.round() as u64)),
     };
     let popularity = match plan.popularity {
         Popularity::Uniform => String::new(),
@@ -34,7 +34,7 @@ pub fn heading(url: &str, plan: &Plan) -> String {
 }
 
 /// The figures and two plots.
-pub fn text(outcome: &Outcome, palette: Palette) -> String {
+pub fn text(outcome: &LoadReport, palette: Palette) -> String {
     let latencies = QUANTILES.map(|(name, part)| format!("{name} {}", short_time(outcome.latency.quantile(part))));
     let mut lines = vec![
         row("rate", &palette.strong(&format!("{}/s", grouped(outcome.rate.round() as u64)))),
@@ -78,18 +78,18 @@ fn errors(errors: &Errors) -> String {
         (errors.connect, "could not connect"),
         (errors.closed, "lost with a closed connection"),
         (errors.timeout, "timed out"),
-        (errors.malformed, "answered with what is no reply"),
+        (errors.malformed, "with a malformed reply"),
     ];
     let kinds = kinds.iter().filter(|(number, _)| *number > 0);
     let kinds = kinds.map(|(number, what)| format!("{} {what}", grouped(*number)));
     let statuses = errors.statuses.iter().map(|(status, number)| match status {
-        0 => format!("{} refused", grouped(*number)), // RESP has no numbers for it
+        0 => format!("{} refused", grouped(*number)), // RESP has no status numbers
         status => format!("{} with status {status}", grouped(*number)),
     });
     kinds.chain(statuses).collect::<Vec<_>>().join(", ")
 }
 
-fn cpu_us(outcome: &Outcome) -> f64 {
+fn cpu_us(outcome: &LoadReport) -> f64 {
     micros(outcome.cpu) / outcome.answered.max(1) as f64
 }
 
@@ -97,8 +97,8 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// Everything.
-pub fn json(url: &str, plan: &Plan, outcome: &Outcome) -> Value {
+/// The whole report.
+pub fn json(url: &str, plan: &LoadPlan, outcome: &LoadReport) -> Value {
     let latency = &outcome.latency;
     let mut latencies = json!({
         "min": micros(latency.min()), "mean": micros(latency.mean()), "max": micros(latency.max()),
@@ -128,10 +128,10 @@ pub fn json(url: &str, plan: &Plan, outcome: &Outcome) -> Value {
     })
 }
 
-fn plan_json(plan: &Plan) -> Value {
+fn plan_json(plan: &LoadPlan) -> Value {
     let rate = match plan.pace {
-        Pace::Closed => Value::Null,
-        Pace::Open { per_second } => json!(per_second),
+        LoadPace::Closed => Value::Null,
+        LoadPace::Open { per_second } => json!(per_second),
     };
     let zipf = match plan.popularity {
         Popularity::Uniform => Value::Null,

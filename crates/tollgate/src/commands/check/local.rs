@@ -1,4 +1,4 @@
-//! Decisions in this process, on the real clock or on one that is told the time.
+//! Decisions in this process, on the real clock or on a manual one.
 
 use std::path::Path;
 
@@ -8,13 +8,14 @@ use tollgate_engine::{Decision, Engine, Verdict};
 use tollgate_service::explain::decision_json;
 use tollgate_store::{Memory, MonotonicClock};
 
-use super::{Args, Tally};
+use super::args::Args;
+use super::decision_counts::DecisionCounts;
 use crate::load;
 use crate::output::Output;
-use crate::render::Shown;
+use crate::render::DecisionView;
 use crate::request::OwnedRequest;
 
-pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Output) -> Result<Tally> {
+pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Output) -> Result<DecisionCounts> {
     let loaded = load::rules(file)?;
     let custom = request.custom();
     let clock = clock(args);
@@ -22,7 +23,7 @@ pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Ou
         Some(clock) => Engine::on_clock(loaded.set, clock.clone()),
         None => Engine::in_memory(loaded.set),
     };
-    let mut tally = Tally::default();
+    let mut counts = DecisionCounts::default();
     for number in 1..=args.repeat {
         if number > 1
             && let Some((clock, every)) = clock.as_ref().zip(args.every)
@@ -30,22 +31,22 @@ pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Ou
             clock.advance(every);
         }
         let slot = request.in_flight.then_some(SlotId(u128::from(number)));
-        let decision = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot))?;
-        tally.count(decision.is_allowed());
+        let decision = decide(&engine, &request.to_request(&loaded.file.namespace, &custom, slot))?;
+        counts.count(decision.is_allowed());
         if out.is_closed() {
             continue;
         }
         match (args.json, args.repeat) {
             (true, 1) => out.json(&decision_json(&decision))?,
             (true, _) => out.json_line(&decision_json(&decision))?,
-            (false, 1) => out.text(&Shown::from(&decision).text(out.palette()))?,
-            (false, _) => out.line(&tally.line(&Shown::from(&decision), decision.now, out.palette()))?,
+            (false, 1) => out.text(&DecisionView::from(&decision).text(out.palette()))?,
+            (false, _) => out.line(&counts.line(&DecisionView::from(&decision), decision.now, out.palette()))?,
         }
     }
-    Ok(tally)
+    Ok(counts)
 }
 
-/// A decision; a request that cannot be read is no decision but a mistake on the command line.
+/// Decides a request; an invalid request is an error of the command line.
 pub fn decide(engine: &Engine<Memory>, request: &tollgate_core::Request<'_>) -> Result<Decision> {
     let decision = engine.decide_now(request);
     match &decision.verdict {
@@ -54,7 +55,7 @@ pub fn decide(engine: &Engine<Memory>, request: &tollgate_core::Request<'_>) -> 
     }
 }
 
-/// A clock that stands still, if time is told rather than taken.
+/// A manual clock, if --at or --every is given.
 fn clock(args: &Args) -> Option<ManualClock> {
     match (args.at, args.every) {
         (None, None) => None,

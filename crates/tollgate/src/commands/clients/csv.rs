@@ -1,12 +1,12 @@
-//! Clients as a table: a heading, then a client per line, as spreadsheets write them (RFC 4180).
+//! Clients in CSV (RFC 4180): a header line, then one client per line.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
-/// The rows of a table as clients of a rules file: `client_key`, `tier` and `org` are what they say, every other column
-/// is an attribute. A blank cell says nothing.
+/// Parses clients, in the format of a rules file: the columns `client_key`, `tier` and `org` are fields, every other
+/// column is an attribute. Blank cells are skipped.
 pub fn clients(text: &str) -> Result<Vec<Value>> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text); // spreadsheets write one
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text); // spreadsheets write a byte order mark
     let mut records = records(text)?.into_iter();
     let (_, heading) = records.next().context("the file is empty: the first line names the columns")?;
     let heading: Vec<String> = heading.iter().map(|name| column(name)).collect();
@@ -21,7 +21,7 @@ pub fn clients(text: &str) -> Result<Vec<Value>> {
     records.map(|(line, cells)| client(line, &heading, cells)).collect()
 }
 
-/// Names as people write them in a heading.
+/// The field of a column name.
 fn column(name: &str) -> String {
     match name.trim().to_lowercase().as_str() {
         "key" | "client" | "client_key" => "client_key".to_owned(),
@@ -51,7 +51,7 @@ fn client(line: usize, heading: &[String], cells: Vec<String>) -> Result<Value> 
     Ok(client.into())
 }
 
-/// Cells by record, each with the line that it begins on. Blank lines are skipped.
+/// Cells by record, with the first line of each record. Blank lines are skipped.
 fn records(text: &str) -> Result<Vec<(usize, Vec<String>)>> {
     let (mut records, mut cells, mut cell) = (Vec::new(), Vec::new(), String::new());
     let (mut line, mut begun, mut quoted) = (1, 1, false);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_client() {
+    fn parses_a_client_per_line() {
         let text =
             "\u{feff}Client_Key,tier,Organization,region\r\nkey:a,paid,\"Acme, \"\"Inc\"\"\",eu\r\n\r\nkey:b,,,\r\n";
         let expected = vec![
@@ -108,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_and_where() {
-        for (text, said) in [
+    fn errors_name_the_line() {
+        for (text, message) in [
             ("", "the file is empty"),
             ("tier,org\na,b\n", "no column client_key"),
             ("client_key,tier,plan\n", "tier twice"),
@@ -118,7 +118,7 @@ mod tests {
             ("client_key\n\"key:a\n", "line 2 are never closed"),
         ] {
             let error = clients(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{text:?}: {error}");
+            assert!(error.contains(message), "{text:?}: {error}");
         }
     }
 }

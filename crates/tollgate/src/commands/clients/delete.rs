@@ -6,11 +6,11 @@ use crate::admin::{DeleteArgs, ScopeArgs, delete};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which client.
+/// The client.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its key: user:42, key:acme-prod
+    /// Client key: user:42, key:acme-prod
     #[arg(value_name = "CLIENT_KEY")]
     client_key: String,
     #[command(flatten)]
@@ -23,11 +23,11 @@ const HELP: &str = r#"Examples:
   tollgate clients delete key:acme-prod
 
 Exit codes:
-  0  forgotten; with --dry-run: it would be
-  1  nothing is known of it, or it is not that version any more
-  2  wrong usage, no answer, no valid token"#;
+  0  deleted; with --dry-run: it exists
+  1  no such client, or it has another version
+  2  wrong usage, no response, no valid token"#;
 
-/// Forgets it.
+/// Deletes the client.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     delete(&mut args.scope.admin()?, ("client", &["v1", "clients", &args.client_key]), &args.delete, out)
 }

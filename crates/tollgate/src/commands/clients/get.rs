@@ -2,22 +2,19 @@
 
 use anyhow::Result;
 
-use crate::admin::{ScopeArgs, details};
+use crate::admin::{ScopeReadArgs, details, print_record};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which client.
+/// The client.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its key: user:42, key:acme-prod
+    /// Client key: user:42, key:acme-prod
     #[arg(value_name = "CLIENT_KEY")]
     client_key: String,
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    scope: ScopeArgs,
+    read: ScopeReadArgs,
 }
 
 const HELP: &str = r#"Examples:
@@ -25,18 +22,14 @@ const HELP: &str = r#"Examples:
   tollgate clients get user:42 --json | jq -r .tier
 
 Exit codes:
-  0  here it is
-  1  nothing is known of it
-  2  wrong usage, no answer, no valid token"#;
+  0  printed
+  1  no such client
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints it.
+/// Prints the client.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "clients", &args.client_key]);
-    let answer = admin.send(&call)?;
-    match args.json {
-        true => out.line(&answer.text())?,
-        false => details(&answer.json()?, &["client_key", "tier", "organisation", "attributes"], out)?,
-    }
-    Ok(Exit::Ok)
+    let segments = ["v1", "clients", &args.client_key];
+    print_record(&mut args.read.scope.admin()?, &segments, args.read.json, out, |client, out| {
+        details(&client, &["client_key", "tier", "organisation", "attributes"], out)
+    })
 }

@@ -11,12 +11,12 @@ use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, changes};
 use crate::exit::Exit;
 use crate::input;
 use crate::output::Output;
-use crate::render::Tally;
+use crate::render::ChangeCounts;
 
-/// So many clients are one change: soon done, and far below what a server reads at once.
+/// Clients per call: a short transaction, and far below the server's body limit.
 const BATCH: usize = 5000;
 
-/// Which file.
+/// The file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -30,9 +30,9 @@ pub struct Args {
 }
 
 const HELP: &str = r#"The first line names the columns: client_key, tier, org; every other column is an
-attribute of that name. Clients that are there already are changed to what the
-file says, others are made, none is deleted. 5000 clients are one generation;
-what was done stays done if a later batch is refused, and importing again is safe.
+attribute of that name. Existing clients are updated, new ones are created, none is
+deleted. Clients are written in batches of 5000, one generation each; if a batch is
+rejected, earlier batches stay, and importing again is safe.
 
 Examples:
   tollgate clients import accounts.csv --dry-run
@@ -40,27 +40,27 @@ Examples:
     FROM accounts) TO STDOUT CSV HEADER" limits | tollgate clients import -
 
 Exit codes:
-  0  imported; with --dry-run: it could be
-  1  refused: something in it is not valid
-  2  wrong usage, a file that cannot be read, no answer, no valid token"#;
+  0  imported; with --dry-run: valid
+  1  rejected: the file has invalid values
+  2  wrong usage, an unreadable file, no response, no valid token"#;
 
-/// Imports them, batch by batch.
+/// Imports the clients in batches.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let source = input::read(&args.file)?;
     let clients = csv::clients(&source.text).with_context(|| format!("cannot read {}", source.name))?;
     let mut admin = args.scope.admin()?;
-    let mut total = Tally::default();
+    let mut total = ChangeCounts::default();
     for (number, batch) in clients.chunks(BATCH).enumerate() {
         let call = args.change.call(admin.call(Method::POST, &["v1", "rules", "import"]));
-        // JSON is YAML, so nothing has to be written twice.
+        // JSON is valid YAML.
         let call = call.yaml(json!({ "clients": batch }).to_string());
         let done = format!("importing clients, {} of {}", number * BATCH, clients.len());
-        let answer = admin.send_long(&call, &done, out)?;
-        total = total + Tally::of(changes(&answer.json()?));
+        let response = admin.send_long(&call, &done, out)?;
+        total = total + ChangeCounts::of(changes(&response.json()?));
     }
-    let told = json!({ "clients": clients.len(), "created": total.made, "changed": total.changed, "dry_run": args.change.dry_run });
+    let summary = json!({ "clients": clients.len(), "created": total.created, "changed": total.changed, "dry_run": args.change.dry_run });
     match args.change.json {
-        true => out.line(&Value::to_string(&told))?,
+        true => out.line(&Value::to_string(&summary))?,
         false => {
             let last = if args.change.dry_run { DRY_RUN } else { "" };
             out.line(&format!("{} clients: {total}{last}", clients.len()))?;

@@ -2,23 +2,22 @@
 
 use anyhow::Result;
 
-use crate::admin::{ListArgs, Look, ScopeArgs, list};
+use crate::admin::{ListArgs, ListTable, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
-use crate::when;
+use crate::render::member;
 
-/// Which clients.
+/// Filters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Of this tier
+    /// Only clients of this tier
     #[arg(long, value_name = "TIER")]
     tier: Option<String>,
-    /// Of this organisation
+    /// Only clients of this organisation
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Whose key begins so
+    /// Only clients whose key starts with this text
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
     #[command(flatten)]
@@ -32,25 +31,22 @@ const HELP: &str = r#"Examples:
   tollgate clients list --prefix key:acme- --all --json
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the clients.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "clients"]).query_some("tier", args.tier.as_deref());
-    let call = call.query_some("organisation", args.org.as_deref()).query_some("prefix", args.prefix.as_deref());
-    let now = when::now();
-    let look = Look {
-        member: "clients",
-        heading: ["CLIENT", "TIER", "ORGANISATION", "ATTRIBUTES", "UPDATED"],
-        row: &|entry| {
-            let word = |name: &str| member(entry, name);
-            let attributes = word("attributes").trim_matches(['{', '}', ' ']).to_owned();
-            let updated = moment(&word("updated_at"), now);
-            [word("client_key"), word("tier"), word("organisation"), attributes, updated]
-        },
-        empty: "no such clients",
-    };
-    list(&mut admin, &call, &args.list, &look, out)
+    let call = admin.get(&["v1", "clients"]).query_each([
+        ("tier", args.tier.as_deref()),
+        ("organisation", args.org.as_deref()),
+        ("prefix", args.prefix.as_deref()),
+    ]);
+    ListTable::new("clients", "no such clients")
+        .field("CLIENT", "client_key")
+        .field("TIER", "tier")
+        .field("ORGANISATION", "organisation")
+        .column("ATTRIBUTES", |entry| member(entry, "attributes").trim_matches(['{', '}', ' ']).to_owned())
+        .time("UPDATED", "updated_at", "-")
+        .print_pages(&mut admin, &call, &args.list, out)
 }

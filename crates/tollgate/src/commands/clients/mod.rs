@@ -1,4 +1,4 @@
-//! `tollgate clients ...`: what is known of clients, so that a request that names only a key gets its tier.
+//! `tollgate clients ...`: the client directory, which supplies the tier and other attributes of a client key.
 
 mod csv;
 pub mod delete;
@@ -13,22 +13,22 @@ use clap::Subcommand;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What to do with clients.
+/// The client commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List clients
     List(Box<list::Args>),
-    /// Show what is known of a client
+    /// Show a client
     Get(Box<get::Args>),
-    /// Say what is known of a client; makes it if it is new
+    /// Set fields of a client; creates it if it is new
     Set(Box<set::Args>),
-    /// Forget a client
+    /// Delete a client
     Delete(Box<delete::Args>),
-    /// Read many from a CSV file
+    /// Import clients from a CSV file
     Import(Box<import::Args>),
 }
 
-/// Runs one of them.
+/// Runs a command.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     match command {
         Command::List(args) => list::run(args, out),

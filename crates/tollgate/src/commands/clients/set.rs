@@ -4,26 +4,25 @@ use anyhow::{Result, bail};
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::admin::{Admin, ChangeArgs, DRY_RUN, ScopeArgs, change, idempotency_key, show};
-use crate::client::{Answer, Refusal};
+use crate::admin::{AdminClient, ChangeArgs, ScopeArgs, idempotency_key};
+use crate::client::{ApiCall, ApiProblem, ApiResponse};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, changes_text, member};
 
-/// Which client, and what of it.
+/// The client, and the fields to set.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its key: user:42, key:acme-prod
+    /// Client key: user:42, key:acme-prod
     #[arg(value_name = "CLIENT_KEY")]
     client_key: String,
-    /// Its tier; blank takes it away
+    /// Tier; an empty value removes it
     #[arg(long, value_name = "TIER")]
     tier: Option<String>,
-    /// Its organisation; blank takes it away
+    /// Organisation; an empty value removes it
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
-    /// Anything else that rules match on; NAME= takes it away
+    /// Custom attribute; NAME= removes it
     #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
     attribute: Vec<(String, String)>,
     #[command(flatten)]
@@ -32,22 +31,22 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Flags change what they name and leave the rest alone.
+const HELP: &str = r#"Sets only the given fields.
 
 Examples:
   tollgate clients set key:acme-prod --tier paid --org acme
   tollgate clients set key:acme-prod --attribute region=eu
 
 Exit codes:
-  0  done; with --dry-run: it would be
-  1  refused: it is not valid, or somebody else changed it
-  2  wrong usage, no answer, no valid token"#;
+  0  done; with --dry-run: valid
+  1  rejected: invalid values, or the client was changed in the meantime
+  2  wrong usage, no response, no valid token"#;
 
-/// Makes or changes it.
+/// Creates or updates the client.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let fields = args.fields();
     if fields.is_empty() {
-        bail!("say what is known: --tier paid, --org acme, --attribute region=eu");
+        bail!("nothing to set: use --tier paid, --org acme or --attribute region=eu");
     }
     let mut admin = args.scope.admin()?;
     let path = ["v1", "clients", &args.client_key];
@@ -62,13 +61,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         }
         Err(error) => return Err(error),
     };
-    let answer = send(&mut admin, &before, &args.change.call(call))?;
-    tell(args, &before, &answer, out)?;
+    let response = send(&mut admin, &before, &args.change.call(call))?;
+    args.change.print_update(("client", &args.client_key), &before, &response, out)?;
     Ok(Exit::Ok)
 }
 
 impl Args {
-    /// A merge patch of what was said; what is blank goes.
+    /// A merge patch of the given fields; empty values remove fields.
     fn fields(&self) -> Map<String, Value> {
         let value = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
         let mut fields = Map::new();
@@ -83,10 +82,10 @@ impl Args {
 }
 
 fn is_absent(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
+    error.downcast_ref::<ApiProblem>().is_some_and(|problem| problem.status == StatusCode::NOT_FOUND)
 }
 
-/// Of a client that is not there yet, nothing has to be taken away.
+/// The fields of a new client, without those to remove.
 fn without_blanks(args: &Args, mut fields: Map<String, Value>) -> Value {
     if let Some(Value::Object(attributes)) = fields.get_mut("attributes") {
         attributes.retain(|_, value| !value.is_null());
@@ -96,24 +95,8 @@ fn without_blanks(args: &Args, mut fields: Map<String, Value>) -> Value {
     fields.into()
 }
 
-fn send(admin: &mut Admin, before: &Value, call: &crate::client::Call) -> Result<Answer> {
+fn send(admin: &mut AdminClient, before: &Value, call: &ApiCall) -> Result<ApiResponse> {
     if before.is_null() { admin.send_once(call) } else { admin.send(call) }
-}
-
-fn tell(args: &Args, before: &Value, answer: &Answer, out: &mut Output) -> Result<()> {
-    if args.change.dry_run {
-        show(answer, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&answer.text())?;
-    } else {
-        let after = answer.json()?;
-        let changes = [change("client", &args.client_key, before, &after)];
-        let changed = before.get("version") != after.get("version");
-        let changes = changes.get(..usize::from(changed)).unwrap_or_default();
-        out.text(&changes_text(changes, out.palette()))?;
-        out.line(&format!("{} (version {})", Tally::of(changes), member(&after, "version")))?;
-    }
-    Ok(())
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {

@@ -1,8 +1,9 @@
-//! Addresses as that service writes them.
+//! Addresses in the variables of envoyproxy/ratelimit.
 
-use super::translate::Given;
+use super::environment::RatelimitEnv;
+use crate::url_encoding::url_component;
 
-/// Where to listen; `None` if the port is none.
+/// The listen address; `None` if the port is invalid.
 pub(super) fn listen(host: &str, port: &str) -> Option<String> {
     port.parse::<u16>().ok()?;
     Some(match host {
@@ -12,24 +13,24 @@ pub(super) fn listen(host: &str, port: &str) -> Option<String> {
     })
 }
 
-/// Where counters live, as a URL; `None` if nobody says.
-pub(super) fn store(given: &Given<'_>) -> Result<Option<String>, String> {
-    let Some(url) = given.get("REDIS_URL") else { return Ok(None) };
-    let socket = given.or("REDIS_SOCKET_TYPE", "unix");
+/// The URL of the store; `None` if REDIS_URL is not set.
+pub(super) fn store(env: &RatelimitEnv<'_>) -> Result<Option<String>, String> {
+    let Some(url) = env.get("REDIS_URL") else { return Ok(None) };
+    let socket = env.or("REDIS_SOCKET_TYPE", "unix");
     if url.starts_with('/') {
         return Err("REDIS_URL: a Unix domain socket cannot be the store; write HOST:PORT, with REDIS_SOCKET_TYPE=tcp"
             .to_owned());
     }
-    let tls = if given.is_true("REDIS_TLS") || socket == "tls" { "s" } else { "" };
-    let login = given.get("REDIS_AUTH").map(login).unwrap_or_default();
+    let tls = if env.is_true("REDIS_TLS") || socket == "tls" { "s" } else { "" };
+    let login = env.get("REDIS_AUTH").map(login).unwrap_or_default();
     if let Some((scheme, rest)) = url.split_once("://") {
         if !login.is_empty() && rest.contains('@') {
-            return Err("REDIS_AUTH: REDIS_URL has a password already; leave one of them out".to_owned());
+            return Err("REDIS_AUTH: REDIS_URL has a password already; omit one of them".to_owned());
         }
         let tls = if matches!(scheme, "redis" | "redis-cluster" | "redis-sentinel") { tls } else { "" };
         return Ok(Some(format!("{scheme}{tls}://{login}{rest}")));
     }
-    match given.or("REDIS_TYPE", "SINGLE").to_ascii_uppercase().as_str() {
+    match env.or("REDIS_TYPE", "SINGLE").to_ascii_uppercase().as_str() {
         "SINGLE" => Ok(Some(format!("redis{tls}://{login}{url}"))),
         "CLUSTER" => Ok(Some(format!("redis-cluster{tls}://{login}{}", hosts(url)))),
         "SENTINEL" => match url.split_once(',') {
@@ -46,47 +47,10 @@ fn hosts(list: &str) -> String {
     list.split(',').map(str::trim).collect::<Vec<_>>().join(",")
 }
 
-/// `password`, or `user:password`.
+/// The credentials of `password` or `user:password`.
 fn login(auth: &str) -> String {
     match auth.split_once(':') {
-        Some((user, password)) => format!("{}:{}@", encoded(user), encoded(password)),
-        None => format!(":{}@", encoded(auth)),
-    }
-}
-
-/// Percent-encoded, as URLs want it.
-fn encoded(text: &str) -> String {
-    let letter = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().map(letter).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::super::translate::translate;
-
-    #[test]
-    fn stores_are_written_as_urls() {
-        let cases: &[(&[(&str, &str)], &str)] = &[
-            (&[("REDIS_URL", "a:1")], "redis://a:1"),
-            (&[("REDIS_URL", "a:1"), ("REDIS_TLS", "true"), ("REDIS_AUTH", "p@:s")], "rediss://p%40:s@a:1"),
-            (&[("REDIS_URL", "a:1"), ("REDIS_AUTH", "secret/1")], "redis://:secret%2F1@a:1"),
-            (&[("REDIS_URL", "a:1,b:2"), ("REDIS_TYPE", "cluster")], "redis-cluster://a:1,b:2"),
-            (&[("REDIS_URL", "m,a:1, b:2"), ("REDIS_TYPE", "SENTINEL")], "redis-sentinel://a:1,b:2/m"),
-            (&[("REDIS_URL", "redis://u:p@a:1/2")], "redis://u:p@a:1/2"),
-            (&[("REDIS_URL", "redis://a:1"), ("REDIS_AUTH", "p"), ("REDIS_TLS", "1")], "rediss://:p@a:1"),
-            (&[("REDIS_URL", "rediss://a:1"), ("REDIS_TLS", "1")], "rediss://a:1"),
-        ];
-        for (variables, url) in cases {
-            let variables: BTreeMap<String, String> =
-                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let translated = translate(&variables);
-            assert_eq!(translated.settings.get("store").map(String::as_str), Some(*url), "{:?}", translated.problems);
-            assert!(tollgate_config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
-        }
+        Some((user, password)) => format!("{}:{}@", url_component(user), url_component(password)),
+        None => format!(":{}@", url_component(auth)),
     }
 }

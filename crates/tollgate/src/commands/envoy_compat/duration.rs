@@ -1,7 +1,7 @@
-//! Durations as Go writes them.
+//! Durations in Go's syntax.
 
-/// `1.5h`, `2h45m` or `300ms` in our spelling; `None` for what is none.
-pub(super) fn ours(text: &str) -> Option<String> {
+/// Converts `1.5h`, `2h45m` or `300ms` to Tollgate's syntax; `None` if it is invalid.
+pub(super) fn from_go(text: &str) -> Option<String> {
     let (mut rest, mut nanos) = (text, 0.0);
     while !rest.is_empty() {
         let unit = rest.find(|letter: char| letter != '.' && !letter.is_ascii_digit())?;
@@ -30,17 +30,17 @@ fn nanos_of(unit: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::ours;
+    use super::from_go;
 
     #[test]
-    fn durations_are_spelled_anew() {
+    fn converts_durations() {
         let cases =
             [("1.5h", "5400s"), ("2h45m", "9900s"), ("300ms", "300ms"), ("1m0.5s", "60500ms"), (".5s", "500ms")];
         for (theirs, expected) in cases {
-            assert_eq!(ours(theirs).as_deref(), Some(expected), "{theirs}");
+            assert_eq!(from_go(theirs).as_deref(), Some(expected), "{theirs}");
         }
         for wrong in ["", "5", "1.2.3s", "h", "1d", "-1s", "1 s", "9e99s", "1h,"] {
-            assert_eq!(ours(wrong), None, "{wrong}");
+            assert_eq!(from_go(wrong), None, "{wrong}");
         }
     }
 }

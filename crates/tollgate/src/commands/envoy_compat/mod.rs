@@ -1,8 +1,8 @@
-//! `tollgate envoy-compat`: in the place of envoyproxy/ratelimit, started as that is: by the same variables, on the same
-//! ports, over the same files.
+//! `tollgate envoy-compat`: a drop-in replacement of envoyproxy/ratelimit, with the same variables, ports and files.
 
 mod address;
 mod duration;
+mod environment;
 mod translate;
 mod variables;
 
@@ -11,13 +11,13 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result, bail};
 
-use self::translate::{Translated, translate};
+use self::translate::{TranslatedSettings, translate};
 use super::serve;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::settings::SettingsArgs;
 
-/// What to serve instead of what the variables say.
+/// Settings that win over the variables.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, help_template = TEMPLATE)]
 pub struct Args {
@@ -25,11 +25,11 @@ pub struct Args {
     settings: SettingsArgs,
 }
 
-/// What the variables mean comes before the settings, whose defaults are those of `serve`.
+/// The description of the variables comes before the settings, whose defaults are those of `serve`.
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}";
 
-/// What our errors advise, and what to do about it here.
-const WORDS: [(&str, &str); 4] = [
+/// Advice in the server's errors, and its equivalent in terms of the variables.
+const ADVICE: [(&str, &str); 4] = [
     ("choose another address with --http HOST:PORT (port 0 picks a free one)", "choose another with HOST and PORT"),
     (
         "choose another address with --grpc HOST:PORT, or none with --grpc off",
@@ -45,24 +45,24 @@ const WORDS: [(&str, &str); 4] = [
 const HELP: &str = r#"Reads the environment variables of envoyproxy/ratelimit: HOST, PORT, GRPC_HOST,
 GRPC_PORT, GRPC_UDS, DEBUG_HOST, DEBUG_PORT, RUNTIME_ROOT, RUNTIME_SUBDIRECTORY,
 RUNTIME_APPDIRECTORY, REDIS_TYPE, REDIS_URL, REDIS_AUTH, REDIS_TLS, LOG_LEVEL,
-NEAR_LIMIT_RATIO, SHADOW_MODE, LIMIT_RESPONSE_HEADERS_ENABLED and more; those that mean
-nothing here are named at the start. Tollgate's own settings (flags, TOLLGATE_…) beat
-them. The defaults below are those of `tollgate serve`; here, the addresses are others,
-and there is no admin API and no database.
+NEAR_LIMIT_RATIO, SHADOW_MODE, LIMIT_RESPONSE_HEADERS_ENABLED and more; unsupported
+ones are reported at the start. Tollgate's own settings (flags, TOLLGATE_…) win over
+them. The defaults below are those of `tollgate serve`; this command uses other
+addresses, and has no admin API and no database.
 
 Example:
   RUNTIME_ROOT=/srv/runtime_data/current RUNTIME_SUBDIRECTORY=ratelimit \
     REDIS_TYPE=SINGLE REDIS_SOCKET_TYPE=tcp REDIS_URL=10.0.0.1:6379 tollgate envoy-compat
 
-Then gRPC is on 0.0.0.0:8081, POST /json and /healthcheck on 0.0.0.0:8080, and /stats,
-/rlconfig and /metrics on 0.0.0.0:6070, as there."#;
+gRPC is on 0.0.0.0:8081, POST /json and /healthcheck are on 0.0.0.0:8080, and /stats,
+/rlconfig and /metrics on 0.0.0.0:6070, as in envoyproxy/ratelimit."#;
 
-/// Serves until a signal ends it.
+/// Runs the server until a signal stops it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let variables: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let Translated { settings, remarks, problems } = translate(&variables);
+    let TranslatedSettings { settings, remarks, problems } = translate(&variables);
     remarks.iter().for_each(|remark| out.warning(remark));
     if let Some((last, others)) = problems.split_last() {
         others.iter().for_each(|problem| out.error(&anyhow::anyhow!("{problem}")));
@@ -74,11 +74,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         let path = path.display();
         bail!("there is no directory {path}: it is RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY; set them");
     }
-    serve::serve(config, out).map_err(in_their_words)
+    serve::serve(config, out).map_err(with_ratelimit_names)
 }
 
-fn in_their_words(error: Error) -> Error {
+fn with_ratelimit_names(error: Error) -> Error {
     let text = format!("{error:#}");
-    let told = WORDS.iter().fold(text.clone(), |text, (ours, theirs)| text.replace(ours, theirs));
-    if told == text { error } else { Error::msg(told) }
+    let renamed = ADVICE.iter().fold(text.clone(), |text, (from_go, theirs)| text.replace(from_go, theirs));
+    if renamed == text { error } else { Error::msg(renamed) }
 }

@@ -1,69 +1,44 @@
-//! From that service's variables to our settings.
+//! Translates the variables of envoyproxy/ratelimit into settings.
 
 use std::collections::BTreeMap;
 
 use tollgate_config::Setting;
 
-use super::variables::{BOOLEANS, Fate, VARIABLES};
+use super::environment::{RatelimitEnv, boolean};
+use super::variables::{BOOLEANS, VARIABLES, VariableSupport};
 use super::{address, duration};
 
-/// What the variables come to.
+/// The translation of the variables.
 #[derive(Debug, Default)]
-pub struct Translated {
-    /// Settings by name, weaker than what is said in Tollgate's own words.
+pub struct TranslatedSettings {
+    /// Settings by name; Tollgate's own settings win over them.
     pub settings: BTreeMap<&'static str, String>,
-    /// What is set and means nothing here.
+    /// Variables that are set and have no effect.
     pub remarks: Vec<String>,
-    /// What is set and cannot be done.
+    /// Variables that are set and cannot be supported.
     pub problems: Vec<String>,
 }
 
-/// Translates.
-pub fn translate(variables: &BTreeMap<String, String>) -> Translated {
-    let mut translated = Translated::default();
-    let given = Given(variables);
-    translated.booleans(&given);
-    translated.listeners(&given);
-    translated.tls(&given);
-    translated.rules(&given);
-    translated.store(&given);
-    translated.logs(&given);
-    translated.remarks(&given);
+/// Translates the variables.
+pub fn translate(variables: &BTreeMap<String, String>) -> TranslatedSettings {
+    let mut translated = TranslatedSettings::default();
+    let env = RatelimitEnv::new(variables);
+    translated.booleans(&env);
+    translated.listeners(&env);
+    translated.tls(&env);
+    translated.rules(&env);
+    translated.store(&env);
+    translated.logs(&env);
+    translated.remarks(&env);
     translated
 }
 
-/// The variables that are set to something.
-pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
-
-impl Given<'_> {
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
-    }
-
-    pub(super) fn or<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
-        self.get(name).unwrap_or(default)
-    }
-
-    pub(super) fn is_true(&self, name: &str) -> bool {
-        self.get(name).and_then(boolean).unwrap_or_default()
-    }
-}
-
-/// As Go reads them.
-fn boolean(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
-}
-
-impl Translated {
+impl TranslatedSettings {
     fn set(&mut self, name: &'static str, value: impl Into<String>) {
         self.settings.insert(name, value.into());
     }
 
-    /// The same for a value that somebody gave: if it is none, they are told in their words.
+    /// Sets a value from a variable; an invalid value is a problem that names the variable.
     fn set_by(&mut self, variable: &str, name: &'static str, value: impl Into<String>) {
         let value = value.into();
         match Setting::named(name).map(|setting| setting.check(&value)) {
@@ -75,32 +50,32 @@ impl Translated {
     fn address(&mut self, name: &'static str, host: (&str, &str), port: (&str, &str)) {
         match address::listen(host.1, port.1) {
             Some(address) => self.set_by(host.0, name, address),
-            None => self.problems.push(format!("{}={}: it is no port", port.0, port.1)),
+            None => self.problems.push(format!("{}={}: not a port", port.0, port.1)),
         }
     }
 
-    fn booleans(&mut self, given: &Given<'_>) {
+    fn booleans(&mut self, env: &RatelimitEnv<'_>) {
         for name in BOOLEANS {
-            if let Some(value) = given.get(name).filter(|value| boolean(value).is_none()) {
+            if let Some(value) = env.get(name).filter(|value| boolean(value).is_none()) {
                 self.problems.push(format!("{name}={value}: write true or false"));
             }
         }
     }
 
-    /// That service asks nobody who they are, and has no admin API.
-    fn listeners(&mut self, given: &Given<'_>) {
-        self.address("http", ("HOST", given.or("HOST", "0.0.0.0")), ("PORT", given.or("PORT", "8080")));
-        let debug = ("DEBUG_HOST", given.or("DEBUG_HOST", "0.0.0.0"));
-        self.address("metrics", debug, ("DEBUG_PORT", given.or("DEBUG_PORT", "6070")));
-        match given.get("GRPC_UDS") {
+    /// The listeners. envoyproxy/ratelimit has no authentication and no admin API.
+    fn listeners(&mut self, env: &RatelimitEnv<'_>) {
+        self.address("http", ("HOST", env.or("HOST", "0.0.0.0")), ("PORT", env.or("PORT", "8080")));
+        let debug = ("DEBUG_HOST", env.or("DEBUG_HOST", "0.0.0.0"));
+        self.address("metrics", debug, ("DEBUG_PORT", env.or("DEBUG_PORT", "6070")));
+        match env.get("GRPC_UDS") {
             Some(path) => self.set_by("GRPC_UDS", "grpc", format!("unix:{path}")),
             None => {
-                let host = ("GRPC_HOST", given.or("GRPC_HOST", "0.0.0.0"));
-                self.address("grpc", host, ("GRPC_PORT", given.or("GRPC_PORT", "8081")));
+                let host = ("GRPC_HOST", env.or("GRPC_HOST", "0.0.0.0"));
+                self.address("grpc", host, ("GRPC_PORT", env.or("GRPC_PORT", "8081")));
             }
         }
-        if let Some(age) = given.get("GRPC_MAX_CONNECTION_AGE") {
-            match duration::ours(age) {
+        if let Some(age) = env.get("GRPC_MAX_CONNECTION_AGE") {
+            match duration::from_go(age) {
                 Some(age) => self.set_by("GRPC_MAX_CONNECTION_AGE", "grpc_max_connection_age", age),
                 None => self.problems.push(format!("GRPC_MAX_CONNECTION_AGE={age}: write a duration, such as 24h")),
             }
@@ -110,12 +85,12 @@ impl Translated {
         }
     }
 
-    fn tls(&mut self, given: &Given<'_>) {
-        if !given.is_true("GRPC_SERVER_USE_TLS") {
+    fn tls(&mut self, env: &RatelimitEnv<'_>) {
+        if !env.is_true("GRPC_SERVER_USE_TLS") {
             return;
         }
         for needed in ["GRPC_SERVER_TLS_CERT", "GRPC_SERVER_TLS_KEY"] {
-            if given.get(needed).is_none() {
+            if env.get(needed).is_none() {
                 self.problems.push(format!("GRPC_SERVER_USE_TLS: {needed} is not set; name a file"));
             }
         }
@@ -126,21 +101,21 @@ impl Translated {
             ("tls_client_names", "GRPC_CLIENT_TLS_SAN"),
         ];
         for (setting, variable) in files {
-            if let Some(value) = given.get(variable) {
+            if let Some(value) = env.get(variable) {
                 self.set_by(variable, setting, value);
             }
         }
         self.remarks.push("GRPC_SERVER_USE_TLS: the HTTP port speaks TLS too".to_owned());
     }
 
-    fn rules(&mut self, given: &Given<'_>) {
-        if let Some(kind) = given.get("CONFIG_TYPE").filter(|kind| *kind != "FILE") {
-            self.problems.push(format!("CONFIG_TYPE={kind}: rules come from files; leave it out, or say FILE"));
+    fn rules(&mut self, env: &RatelimitEnv<'_>) {
+        if let Some(kind) = env.get("CONFIG_TYPE").filter(|kind| *kind != "FILE") {
+            self.problems.push(format!("CONFIG_TYPE={kind}: rules come from files; omit it, or set it to FILE"));
         }
         let parts = [
-            given.or("RUNTIME_ROOT", "/srv/runtime_data/current"),
-            given.or("RUNTIME_SUBDIRECTORY", ""),
-            given.or("RUNTIME_APPDIRECTORY", "config"),
+            env.or("RUNTIME_ROOT", "/srv/runtime_data/current"),
+            env.or("RUNTIME_SUBDIRECTORY", ""),
+            env.or("RUNTIME_APPDIRECTORY", "config"),
         ];
         let path: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         self.set("envoy_config", path.join("/"));
@@ -152,11 +127,11 @@ impl Translated {
         ];
         self.set("envoy_unknown_errors", "true");
         for (setting, variable) in switches {
-            if given.is_true(variable) {
+            if env.is_true(variable) {
                 self.set(setting, "true");
             }
         }
-        if let Some(ratio) = given.get("NEAR_LIMIT_RATIO") {
+        if let Some(ratio) = env.get("NEAR_LIMIT_RATIO") {
             match ratio.parse::<f64>() {
                 Ok(ratio) if (0.01..=1.0).contains(&ratio) => {
                     self.set("envoy_near_limit", format!("{:.0}", ratio * 100.0));
@@ -164,11 +139,11 @@ impl Translated {
                 _ => self.problems.push(format!("NEAR_LIMIT_RATIO={ratio}: write a part of 1, such as 0.8")),
             }
         }
-        if given.is_true("LIMIT_RESPONSE_HEADERS_ENABLED") {
+        if env.is_true("LIMIT_RESPONSE_HEADERS_ENABLED") {
             let names = [
-                given.or("LIMIT_LIMIT_HEADER", "RateLimit-Limit"),
-                given.or("LIMIT_REMAINING_HEADER", "RateLimit-Remaining"),
-                given.or("LIMIT_RESET_HEADER", "RateLimit-Reset"),
+                env.or("LIMIT_LIMIT_HEADER", "RateLimit-Limit"),
+                env.or("LIMIT_REMAINING_HEADER", "RateLimit-Remaining"),
+                env.or("LIMIT_RESET_HEADER", "RateLimit-Reset"),
             ];
             match names.iter().find(|name| name.contains(',')) {
                 Some(name) => self.problems.push(format!("LIMIT_…_HEADER={name}: name one header field")),
@@ -177,47 +152,47 @@ impl Translated {
         }
     }
 
-    fn store(&mut self, given: &Given<'_>) {
-        if let Some(kind) = given.get("BACKEND_TYPE").filter(|kind| *kind != "redis") {
+    fn store(&mut self, env: &RatelimitEnv<'_>) {
+        if let Some(kind) = env.get("BACKEND_TYPE").filter(|kind| *kind != "redis") {
             self.problems
-                .push(format!("BACKEND_TYPE={kind}: counters live in Redis or Valkey; leave it out, or say redis"));
+                .push(format!("BACKEND_TYPE={kind}: counters are in Redis or Valkey; omit it, or set it to redis"));
             return;
         }
-        match address::store(given) {
+        match address::store(env) {
             Ok(Some(url)) => self.set_by("REDIS_URL", "store", url),
-            Ok(None) => self.remarks.push("REDIS_URL is not set: counters live in this process alone".to_owned()),
+            Ok(None) => self.remarks.push("REDIS_URL is not set: counters are in this process alone".to_owned()),
             Err(why) => self.problems.push(why),
         }
-        if let Some(ca) = given.get("REDIS_TLS_CACERT") {
+        if let Some(ca) = env.get("REDIS_TLS_CACERT") {
             self.set("store_ca", ca);
         }
-        if given.is_true("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") {
+        if env.is_true("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") {
             self.set("store_skip_hostname", "true");
         }
         for (variable, setting) in [("REDIS_TLS_CLIENT_CERT", "store_cert"), ("REDIS_TLS_CLIENT_KEY", "store_key")] {
-            if let Some(file) = given.get(variable) {
+            if let Some(file) = env.get(variable) {
                 self.set(setting, file);
             }
         }
     }
 
-    fn logs(&mut self, given: &Given<'_>) {
-        let level = given.or("LOG_LEVEL", "WARN").to_ascii_lowercase();
+    fn logs(&mut self, env: &RatelimitEnv<'_>) {
+        let level = env.or("LOG_LEVEL", "WARN").to_ascii_lowercase();
         match level.as_str() {
             "trace" => self.set("log_level", "debug"),
             "warning" => self.set("log_level", "warn"),
             "fatal" | "panic" => self.set("log_level", "error"),
             _ => self.set_by("LOG_LEVEL", "log_level", level),
         }
-        match given.or("LOG_FORMAT", "text") {
+        match env.or("LOG_FORMAT", "text") {
             "json" => self.set("log_format", "json"),
             _ => self.set("log_format", "people"),
         }
     }
 
-    fn remarks(&mut self, given: &Given<'_>) {
+    fn remarks(&mut self, env: &RatelimitEnv<'_>) {
         for (name, fate) in VARIABLES {
-            if let (Fate::Missed(why), Some(value)) = (fate, given.get(name))
+            if let (VariableSupport::Unsupported(why), Some(value)) = (fate, env.get(name))
                 && boolean(value) != Some(false)
             {
                 self.remarks.push(format!("{name} is not supported: {why}"));
@@ -230,14 +205,14 @@ impl Translated {
 mod tests {
     use super::*;
 
-    fn translated(variables: &[(&str, &str)]) -> Translated {
+    fn translated(variables: &[(&str, &str)]) -> TranslatedSettings {
         let all = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         translate(&all)
     }
 
     #[test]
-    fn without_variables_it_binds_as_that_service_does() {
-        let Translated { settings, remarks, problems } = translated(&[]);
+    fn without_variables_the_addresses_are_those_of_envoyproxy_ratelimit() {
+        let TranslatedSettings { settings, remarks, problems } = translated(&[]);
         let get = |name: &str| settings.get(name).map(String::as_str);
         assert_eq!((get("http"), get("grpc")), (Some("0.0.0.0:8080"), Some("0.0.0.0:8081")));
         assert_eq!((get("metrics"), get("admin")), (Some("0.0.0.0:6070"), Some("off")));
@@ -246,8 +221,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_taken_and_what_is_not_supported_is_named() {
-        let Translated { settings, remarks, problems } = translated(&[
+    fn translates_variables_and_reports_unsupported_ones() {
+        let TranslatedSettings { settings, remarks, problems } = translated(&[
             ("RUNTIME_ROOT", "/data"),
             ("RUNTIME_SUBDIRECTORY", "ratelimit"),
             ("REDIS_SOCKET_TYPE", "tcp"),
@@ -275,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_ends_the_start() {
+    fn impossible_values_are_problems() {
         for (name, value) in [
             ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
             ("BACKEND_TYPE", "memcache"),
@@ -295,13 +270,13 @@ mod tests {
         }
     }
 
-    /// What is wrong is told with the name and the value that somebody set.
+    /// A problem names the variable and its value.
     #[test]
-    fn what_cannot_be_done_is_a_problem_in_its_own_words() {
+    fn problems_name_the_variable() {
         let cases: &[(&[(&str, &str)], &str)] = &[
             (&[("SHADOW_MODE", "yes")], "SHADOW_MODE=yes: write true or false"),
             (&[("REDIS_TLS", "on")], "REDIS_TLS=on: write true or false"),
-            (&[("PORT", "abc")], "PORT=abc: it is no port"),
+            (&[("PORT", "abc")], "PORT=abc: not a port"),
             (
                 &[("GRPC_SERVER_USE_TLS", "true"), ("GRPC_SERVER_TLS_CERT", "c.pem")],
                 "GRPC_SERVER_USE_TLS: GRPC_SERVER_TLS_KEY is not set; name a file",
@@ -314,7 +289,7 @@ mod tests {
             ),
             (
                 &[("REDIS_URL", "redis://u:p@a:1"), ("REDIS_AUTH", "q")],
-                "REDIS_AUTH: REDIS_URL has a password already; leave one of them out",
+                "REDIS_AUTH: REDIS_URL has a password already; omit one of them",
             ),
         ];
         for (variables, expected) in cases {
@@ -324,5 +299,26 @@ mod tests {
         assert!(level.len() == 1 && level[0].starts_with("LOG_LEVEL: `loud`"), "{level:?}");
         let age = translated(&[("GRPC_MAX_CONNECTION_AGE", "1.5h")]);
         assert_eq!(age.settings.get("grpc_max_connection_age").map(String::as_str), Some("5400s"));
+    }
+
+    #[test]
+    fn stores_are_written_as_urls() {
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[("REDIS_URL", "a:1")], "redis://a:1"),
+            (&[("REDIS_URL", "a:1"), ("REDIS_TLS", "true"), ("REDIS_AUTH", "p@:s")], "rediss://p%40:s@a:1"),
+            (&[("REDIS_URL", "a:1"), ("REDIS_AUTH", "secret/1")], "redis://:secret%2F1@a:1"),
+            (&[("REDIS_URL", "a:1,b:2"), ("REDIS_TYPE", "cluster")], "redis-cluster://a:1,b:2"),
+            (&[("REDIS_URL", "m,a:1, b:2"), ("REDIS_TYPE", "SENTINEL")], "redis-sentinel://a:1,b:2/m"),
+            (&[("REDIS_URL", "redis://u:p@a:1/2")], "redis://u:p@a:1/2"),
+            (&[("REDIS_URL", "redis://a:1"), ("REDIS_AUTH", "p"), ("REDIS_TLS", "1")], "rediss://:p@a:1"),
+            (&[("REDIS_URL", "rediss://a:1"), ("REDIS_TLS", "1")], "rediss://a:1"),
+        ];
+        for (variables, url) in cases {
+            let variables: BTreeMap<String, String> =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let translated = translate(&variables);
+            assert_eq!(translated.settings.get("store").map(String::as_str), Some(*url), "{:?}", translated.problems);
+            assert!(tollgate_config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
+        }
     }
 }

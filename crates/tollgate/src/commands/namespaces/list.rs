@@ -1,13 +1,14 @@
 //! `tollgate namespaces list`
 
 use anyhow::Result;
+use serde_json::Value;
 
-use crate::admin::{ListArgs, Look, ServerArgs, list};
+use crate::admin::{ListArgs, ListTable, ServerArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::member;
 
-/// How many.
+/// Output flags.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -17,29 +18,25 @@ pub struct Args {
     server: ServerArgs,
 }
 
-const HELP: &str = r#"Every namespace that the token may see and that has rules of any source, overrides,
-clients or settings. A domain of Envoy's files is a namespace.
+const HELP: &str = r#"Lists the namespaces of the token that have rules of any source, overrides, clients or
+settings. A domain in Envoy's files is a namespace.
 
 Example:
   tollgate namespaces list
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the namespaces.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.server.admin()?;
     let call = admin.get(&["v1", "namespaces"]);
-    let look = Look {
-        member: "namespaces",
-        heading: ["NAMESPACE", "DATABASE", "FILE", "ENVOY"],
-        row: &|entry| {
-            let rules = entry.get("rules").unwrap_or_default();
-            let count = |source: &str| member(rules, source);
-            [member(entry, "namespace"), count("database"), count("file"), count("envoy")]
-        },
-        empty: "no namespace has rules",
-    };
-    list(&mut admin, &call, &args.list, &look, out)
+    let rules = |source: &'static str| move |entry: &Value| member(entry.get("rules").unwrap_or_default(), source);
+    ListTable::new("namespaces", "no namespace has rules")
+        .field("NAMESPACE", "namespace")
+        .column("DATABASE", rules("database"))
+        .column("FILE", rules("file"))
+        .column("ENVOY", rules("envoy"))
+        .print_pages(&mut admin, &call, &args.list, out)
 }

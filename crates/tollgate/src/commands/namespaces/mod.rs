@@ -1,4 +1,4 @@
-//! `tollgate namespaces ...`: which namespaces there are.
+//! `tollgate namespaces ...`
 
 pub mod list;
 
@@ -8,14 +8,14 @@ use clap::Subcommand;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What to do with namespaces.
+/// The namespace commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List namespaces, with the number of rules of each source
     List(Box<list::Args>),
 }
 
-/// Runs one of them.
+/// Runs a command.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     match command {
         Command::List(args) => list::run(args, out),

@@ -6,11 +6,11 @@ use crate::admin::{DeleteArgs, ScopeArgs, delete};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which override.
+/// The override.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its id
+    /// Id of the override
     #[arg(value_name = "OVERRIDE_ID")]
     override_id: String,
     #[command(flatten)]
@@ -19,17 +19,17 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"`overrides end` ends one and keeps it for the record; this leaves only the audit.
+const HELP: &str = r#"`overrides end` keeps the override in the list; `delete` leaves it in the audit log only.
 
 Examples:
   tollgate overrides delete ov-7f3a
 
 Exit codes:
-  0  deleted; with --dry-run: it would be
-  1  there is no such override, or it is not that version any more
-  2  wrong usage, no answer, no valid token"#;
+  0  deleted; with --dry-run: it exists
+  1  no such override, or it has another version
+  2  wrong usage, no response, no valid token"#;
 
-/// Deletes it.
+/// Deletes the override.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     delete(&mut args.scope.admin()?, ("override", &["v1", "overrides", &args.override_id]), &args.delete, out)
 }

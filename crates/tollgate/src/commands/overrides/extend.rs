@@ -6,27 +6,27 @@ use serde_json::{Value, json};
 use tollgate_core::{Span, Time};
 use tollgate_rules::datetime;
 
-use super::line;
-use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, show};
+use super::words::line;
+use crate::admin::{ChangeArgs, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::visible;
 use crate::when;
 
-/// Which override, until when.
+/// The override, and its new end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, group = clap::ArgGroup::new("end").required(true))]
 pub struct Args {
-    /// Its id
+    /// Id of the override
     #[arg(value_name = "OVERRIDE_ID")]
     override_id: String,
-    /// Until this instant: 2026-12-02T00:00:00Z
+    /// New end: 2026-12-02T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = when::instant, group = "end")]
     until: Option<Time>,
-    /// For so long from now: 2h
+    /// New end, from now: 2h
     #[arg(long = "for", id = "span", value_name = "DURATION", value_parser = when::span, group = "end")]
     span: Option<Span>,
-    /// So much longer than it would have lasted: 7d
+    /// New end, after the current end: 7d
     #[arg(long, value_name = "DURATION", value_parser = when::span, group = "end")]
     by: Option<Span>,
     #[command(flatten)]
@@ -40,11 +40,11 @@ const HELP: &str = r#"Examples:
   tollgate overrides extend ov-7f3a --until 2026-12-02T00:00:00Z
 
 Exit codes:
-  0  done; with --dry-run: it would be
-  1  refused: there is no such override, or somebody else changed it
-  2  wrong usage, no answer, no valid token"#;
+  0  done; with --dry-run: valid
+  1  rejected: no such override, or it was changed in the meantime
+  2  wrong usage, no response, no valid token"#;
 
-/// Extends it.
+/// Changes the end of the override.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let path = ["v1", "overrides", &args.override_id];
@@ -57,19 +57,15 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     };
     let call = admin.call(Method::PATCH, &path).if_match(&etag);
     let call = args.change.call(call.merge_patch(json!({ "valid_until": when::text(until) }).to_string()));
-    let answer = admin.send(&call)?;
-    if args.change.dry_run {
-        show(&answer, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&answer.text())?;
-    } else {
-        let id = out.palette().strong(&args.override_id);
-        out.line(&format!("override {id}: {}", visible(&line(&answer.json()?, now))))?;
-    }
+    let response = admin.send(&call)?;
+    args.change.print(&response, out, |response, palette| {
+        let id = palette.strong(&args.override_id);
+        Ok(format!("override {id}: {}", visible(&line(&response.json()?, now))))
+    })?;
     Ok(Exit::Ok)
 }
 
 fn end(entry: &Value) -> Result<Time> {
-    let text = entry.get("valid_until").and_then(Value::as_str).context("the server does not say when it ends")?;
+    let text = entry.get("valid_until").and_then(Value::as_str).context("the response has no valid_until")?;
     datetime::parse(text).map(Time::from_nanos).map_err(anyhow::Error::msg)
 }

@@ -1,26 +1,24 @@
 //! `tollgate overrides list`
 
 use anyhow::Result;
-use serde_json::Value;
 
-use super::{numbers, state};
-use crate::admin::{EveryScopeArgs, ListArgs, Look, list};
+use super::words::{numbers, state};
+use crate::admin::{EveryScopeArgs, ListArgs, ListTable};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
 use crate::when;
 
-/// Which overrides.
+/// Filters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Of this client
+    /// Only overrides of this client
     #[arg(long, value_name = "KEY")]
     client: Option<String>,
-    /// Of this rule
+    /// Only overrides of this rule
     #[arg(long, value_name = "RULE_ID")]
     rule: Option<String>,
-    /// Those that hold now
+    /// Only overrides that apply now
     #[arg(long)]
     active: bool,
     #[command(flatten)]
@@ -29,41 +27,34 @@ pub struct Args {
     scope: EveryScopeArgs,
 }
 
-const HELP: &str = r#"Those of the database, of all namespaces unless --namespace names one. What a rules file
-says of its clients is in the file; explain shows it.
+const HELP: &str = r#"Lists the overrides in the database, of all namespaces unless --namespace names one.
+Overrides in rules files are not listed; `tollgate explain` shows them.
 
 Examples:
   tollgate overrides list --active
   tollgate overrides list --client key:acme-prod
 
 Exit codes:
-  0  listed, even if there is nothing
-  2  wrong usage, no answer, no valid token"#;
+  0  listed, even if there are none
+  2  wrong usage, no response, no valid token"#;
 
-const HEADING: [&str; 7] = ["OVERRIDE", "CLIENT", "RULE", "LIMIT", "STATE", "UNTIL", "REASON"];
-
-/// Prints them.
+/// Prints the overrides.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "overrides"]).query_some("active", args.active.then_some("true"));
-    let call = call.query_some("client_key", args.client.as_deref()).query_some("rule_id", args.rule.as_deref());
+    let call = admin.get(&["v1", "overrides"]).query_each([
+        ("active", args.active.then_some("true")),
+        ("client_key", args.client.as_deref()),
+        ("rule_id", args.rule.as_deref()),
+    ]);
     let now = when::now();
-    let cells = |entry: &Value| {
-        let word = |name: &str| member(entry, name);
-        let (id, client, rule, until) =
-            (word("override_id"), word("client_key"), word("rule_id"), moment(&word("valid_until"), now));
-        [id, client, rule, numbers(entry), state(entry, now).to_owned(), until, word("reason")]
-    };
-    let empty = "no such overrides";
-    if args.scope.is_one() {
-        let look = Look { member: "overrides", heading: HEADING, row: &cells, empty };
-        return list(&mut admin, &call, &args.list, &look, out);
-    }
-    let [id, client, rule, limit, state, until, reason] = HEADING;
-    let heading = ["NAMESPACE", id, client, rule, limit, state, until, reason];
-    let row = |entry: &Value| {
-        let [id, client, rule, limit, state, until, reason] = cells(entry);
-        [member(entry, "namespace"), id, client, rule, limit, state, until, reason]
-    };
-    list(&mut admin, &call, &args.list, &Look { member: "overrides", heading, row: &row, empty }, out)
+    ListTable::new("overrides", "no such overrides")
+        .namespace_if(!args.scope.is_one())
+        .field("OVERRIDE", "override_id")
+        .field("CLIENT", "client_key")
+        .field("RULE", "rule_id")
+        .column("LIMIT", numbers)
+        .column("STATE", move |entry| state(entry, now).to_owned())
+        .time("UNTIL", "valid_until", "-")
+        .field("REASON", "reason")
+        .print_pages(&mut admin, &call, &args.list, out)
 }

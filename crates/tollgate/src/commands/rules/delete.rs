@@ -6,11 +6,11 @@ use crate::admin::{DeleteArgs, ScopeArgs, delete};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which rule.
+/// The rule.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its id
+    /// Id of the rule
     #[arg(value_name = "RULE_ID")]
     rule_id: String,
     #[command(flatten)]
@@ -19,21 +19,21 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Its overrides go with it. To keep it and leave it out of decisions:
-tollgate rules update ID --disabled. What was deleted comes back with
+const HELP: &str = r#"Deletes the overrides of the rule as well. To disable a rule instead:
+tollgate rules update ID --disabled. To restore a deleted rule:
 tollgate rules rollback.
 
 Examples:
   tollgate rules delete orders-per-user
-  What would go?
+  Show what would be deleted:
     tollgate rules delete orders-per-user --dry-run
 
 Exit codes:
-  0  deleted; with --dry-run: it would be
-  1  there is no such rule, or it is not that version any more
-  2  wrong usage, no answer, no valid token"#;
+  0  deleted; with --dry-run: it exists
+  1  no such rule, or it has another version
+  2  wrong usage, no response, no valid token"#;
 
-/// Deletes it.
+/// Deletes the rule.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     delete(&mut args.scope.admin()?, ("rule", &["v1", "rules", &args.rule_id]), &args.delete, out)
 }

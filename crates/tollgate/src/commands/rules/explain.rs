@@ -1,14 +1,14 @@
-//! `tollgate rules explain`: `tollgate explain` for those who work on a rules file.
+//! `tollgate rules explain`: `tollgate explain` for a rules file.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::commands::explain::{Question, by_rules};
+use crate::commands::explain::{ExplainArgs, by_rules};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Which rules, which request.
+/// The rules, and the request.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -16,27 +16,27 @@ pub struct Args {
     #[arg(long, value_name = "FILE", env = "TOLLGATE_RULES", hide_env_values = true)]
     rules: PathBuf,
     #[command(flatten)]
-    question: Question,
+    question: ExplainArgs,
 }
 
-const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and
-bucket, its limit with all defaults filled in, the state of the bucket and the
-outcome; then the decision. Without a request it prints the effective values of
-every rule. To ask a running server: tollgate explain --url URL.
+const HELP: &str = r#"Shows for every rule whether it applies or which condition fails, its key and
+bucket, its limit with all defaults, the state of the bucket and the outcome; then
+the decision. Without a request, prints the effective values of every rule. To ask
+a running server: tollgate explain --url URL.
 
 Examples:
   tollgate rules explain --rules rules.yaml
   tollgate rules explain --rules rules.yaml --api-key abc --tier free
   tollgate rules explain --rules rules.yaml \
     '{"client_key":"user:42","endpoint":"POST /api/x","cost":1}'
-  When 20 have passed:
+  After 20 requests:
     tollgate rules explain --rules rules.yaml --api-key abc --after 20
 
 Exit codes:
-  0  explained, whatever the decision
-  2  wrong usage, rules that cannot be read, or a request that cannot"#;
+  0  explained, whether allowed or denied
+  2  wrong usage, unreadable rules or request"#;
 
-/// Explains the request, or the rules themselves.
+/// Explains a request, or the rules without one.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     by_rules(&args.rules, &args.question, out)
 }

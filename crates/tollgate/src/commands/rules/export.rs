@@ -11,20 +11,20 @@ use crate::output::Output;
 use crate::render::visible;
 use crate::replace::replace;
 
-/// Where to.
+/// Where to write.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Write this file; without it, or with -, standard output
+    /// Write to this file [default: -, standard output]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Prints the rules, clients and overrides of a namespace as the YAML that rules files
-use: `tollgate serve --rules`, `rules lint`, `rules test` and `rules import` take it.
-A new file is for you alone (0600): client keys may be secrets.
+const HELP: &str = r#"Writes the rules, clients and overrides of a namespace as a rules file, which
+`tollgate serve --rules`, `rules lint`, `rules test` and `rules import` read. A new
+file has mode 0600, because client keys may be secrets.
 
 Examples:
   tollgate rules export > rules.yaml
@@ -33,17 +33,17 @@ Examples:
 
 Exit codes:
   0  exported
-  2  wrong usage, no answer, no valid token, a file that cannot be written"#;
+  2  wrong usage, no response, no valid token, a file that cannot be written"#;
 
-/// Prints or writes it.
+/// Prints or writes the rules file.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "rules", "export"]);
-    let answer = admin.send_long(&call, "exporting", out)?;
+    let response = admin.send_long(&call, "exporting", out)?;
     match args.file.as_deref().filter(|path| !input::is_stdin(path)) {
-        None => out.bytes(&answer.body)?,
+        None => out.bytes(&response.body)?,
         Some(path) => {
-            replace(path, &answer.body)?;
+            replace(path, &response.body)?;
             out.line(&format!("wrote {}", visible(&path.to_string_lossy())))?;
         }
     }

@@ -1,58 +1,58 @@
-//! A rule said with flags.
+//! The fields of a rule as flags.
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 
-/// What flags can say of a rule; a file can say everything.
+/// The most common fields of a rule; a file supports all fields.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Rule")]
 pub struct FieldArgs {
-    /// Requests for this endpoint: "POST /api/*", "/users/{id}"; several: any of them
+    /// Match this endpoint: "POST /api/*", "/users/{id}"; may be repeated: any of them
     #[arg(long, value_name = "PATTERN")]
     endpoint: Vec<String>,
-    /// Clients of this tier; several: any of them
+    /// Match this tier; may be repeated: any of them
     #[arg(long, value_name = "TIER")]
     tier: Vec<String>,
-    /// One client: user:42, key:abc
+    /// Match one client: user:42, key:abc
     #[arg(long, value_name = "KEY")]
     client_key: Option<String>,
-    /// Any other condition: ip=10.0.0.0/8, org=acme, an attribute of yours
+    /// Match another attribute: ip=10.0.0.0/8, org=acme, a custom attribute
     #[arg(long = "match", value_name = "NAME=PATTERN", value_parser = condition)]
     conditions: Vec<(String, String)>,
-    /// What shares a bucket: user_id, api_key, ip, "user_id:endpoint", global
+    /// Key of the buckets: user_id, api_key, ip, "user_id:endpoint", global
     #[arg(long, value_name = "KEY")]
     key_by: Option<String>,
-    /// So many requests per window; slots, if the algorithm is concurrency
+    /// Requests per window; for concurrency, number of slots
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// The window: 1s, 250ms, 5m, 1h, 30d
+    /// Window: 1s, 250ms, 5m, 1h, 30d
     #[arg(long, value_name = "DURATION")]
     window: Option<String>,
-    /// How it is measured
+    /// Algorithm
     #[arg(long, value_name = "NAME", value_parser = ALGORITHMS)]
     algorithm: Option<String>,
-    /// Room for so many at once
+    /// Burst size
     #[arg(long, value_name = "N")]
     burst: Option<u64>,
-    /// What a request costs
+    /// Cost of a request
     #[arg(long, value_name = "N")]
     cost: Option<u64>,
-    /// Whether it denies
+    /// Mode
     #[arg(long, value_name = "MODE", value_parser = ["enforce", "shadow", "off"])]
     mode: Option<String>,
-    /// How nodes share it
+    /// How nodes share the limit
     #[arg(long, value_name = "HOW", value_parser = ["exact", "leased", "async", "local"])]
     consistency: Option<String>,
-    /// What to do when the store is away
+    /// Decision while the store is unavailable
     #[arg(long, value_name = "WHAT", value_parser = ["allow", "deny", "local"])]
     on_fail: Option<String>,
-    /// For people
+    /// Description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Let it take part in decisions
+    /// Enable the rule
     #[arg(long, conflicts_with = "disabled")]
     enabled: bool,
-    /// Keep it, and leave it out of decisions
+    /// Disable the rule, without deleting it
     #[arg(long)]
     disabled: bool,
 }
@@ -69,7 +69,8 @@ const ALGORITHMS: [&str; 8] = [
 ];
 
 impl FieldArgs {
-    /// The fields that were said, as the admin API takes them. `slots` says that the rule counts those, not requests.
+    /// The given fields, in the format of the admin API. `slots` is true for a concurrency rule, whose limit is in
+    /// slots.
     pub fn fields(&self, slots: bool) -> Map<String, Value> {
         let slots = self.algorithm.as_deref().map_or(slots, |algorithm| algorithm == "concurrency");
         let mut matching = Map::new();
@@ -100,7 +101,7 @@ impl FieldArgs {
     }
 }
 
-/// A merge patch that takes fields away: `limit.burst` is `{"limit":{"burst":null}}`.
+/// Adds fields to remove to a merge patch: `limit.burst` is `{"limit":{"burst":null}}`.
 pub fn without(mut patch: Map<String, Value>, paths: &[String]) -> Result<Map<String, Value>> {
     for path in paths {
         let mut names: Vec<&str> = path.split('.').collect();
@@ -108,7 +109,7 @@ pub fn without(mut patch: Map<String, Value>, paths: &[String]) -> Result<Map<St
         let mut inner = &mut patch;
         for name in names {
             let entry = inner.entry(name).or_insert_with(|| json!({}));
-            inner = entry.as_object_mut().ok_or_else(|| anyhow!("--unset {path}: {name} is set to something else"))?;
+            inner = entry.as_object_mut().ok_or_else(|| anyhow!("--unset {path}: {name} is set as well"))?;
         }
         if last.is_empty() || inner.insert(last.to_owned(), Value::Null).is_some() {
             bail!("--unset {path}: name a field that is not set as well, such as limit.burst");
@@ -155,7 +156,7 @@ mod tests {
         fields: FieldArgs,
     }
 
-    fn said(line: &[&str], slots: bool) -> Value {
+    fn parsed(line: &[&str], slots: bool) -> Value {
         Line::parse_from([&["x"], line].concat()).fields.fields(slots).into()
     }
 
@@ -188,22 +189,22 @@ mod tests {
             "limit": { "requests": 10, "window": "1s", "burst": 20 },
             "enabled": false,
         });
-        assert_eq!(said(&line, false), expected);
-        assert_eq!(said(&[], false), json!({}));
+        assert_eq!(parsed(&line, false), expected);
+        assert_eq!(parsed(&[], false), json!({}));
     }
 
     #[test]
     fn a_limit_of_concurrency_counts_slots() {
-        let created = said(&["--algorithm", "concurrency", "--limit", "5"], false);
+        let created = parsed(&["--algorithm", "concurrency", "--limit", "5"], false);
         assert_eq!(created, json!({ "limit": { "algorithm": "concurrency", "slots": 5 } }));
-        assert_eq!(said(&["--limit", "6"], true), json!({ "limit": { "slots": 6 } }));
-        let changed = said(&["--algorithm", "gcra", "--limit", "6"], true);
+        assert_eq!(parsed(&["--limit", "6"], true), json!({ "limit": { "slots": 6 } }));
+        let changed = parsed(&["--algorithm", "gcra", "--limit", "6"], true);
         assert_eq!(changed, json!({ "limit": { "algorithm": "gcra", "requests": 6 } }));
     }
 
     #[test]
-    fn what_is_unset_is_null_in_the_patch() {
-        let patch = said(&["--limit", "6"], false).as_object().cloned().unwrap();
+    fn unset_fields_are_null_in_the_patch() {
+        let patch = parsed(&["--limit", "6"], false).as_object().cloned().unwrap();
         let paths = ["limit.burst".to_owned(), "description".to_owned()];
         let expected = json!({ "limit": { "requests": 6, "burst": null }, "description": null });
         assert_eq!(Value::from(without(patch.clone(), &paths).unwrap()), expected);

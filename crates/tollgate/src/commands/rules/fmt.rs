@@ -6,20 +6,20 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
 use crate::render::visible;
 use crate::replace::replace;
 use crate::{load, suite};
 
-/// Which files, and what to do with the result.
+/// The files, and what to do with the result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Rules files; none, or -, reads standard input
+    /// Rules files [default: -, standard input]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only name the files that are laid out differently
+    /// Only list the files that are not formatted
     #[arg(long, conflicts_with = "write")]
     check: bool,
     /// Replace the files
@@ -30,9 +30,9 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"One layout: two spaces, fields in a fixed order, short maps on one line. Comments
-stay with what they stand at. Only layout changes, never meaning. A file with
-errors is left alone, and so are tables for `rules test`.
+const HELP: &str = r#"One format: two spaces, fields in a fixed order, short maps on one line. Comments stay
+with their fields. Only the layout changes, never the meaning. Files with errors and
+test tables are not changed.
 
 Examples:
   tollgate rules fmt rules.yaml                 print the result
@@ -41,11 +41,11 @@ Examples:
   tollgate rules fmt < old.yaml > new.yaml
 
 Exit codes:
-  0  done; with --check: all files are laid out so
-  1  with --check: some are not
-  2  wrong usage, or a file that cannot be read or has errors"#;
+  0  done; with --check: all files are formatted
+  1  with --check: some files are not formatted
+  2  wrong usage, or a file that is unreadable or has errors"#;
 
-/// Formats the files one after the other; a bad one does not keep the others from it.
+/// Formats the files; an error in one does not affect the others.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let stdin = [PathBuf::from("-")];
     let files = if args.files.is_empty() { &stdin[..] } else { &args.files };
@@ -84,7 +84,7 @@ impl Args {
         Ok(Exit::from_success(!(self.check && changed)))
     }
 
-    fn entry(&self, source: &Source, text: &str) -> Value {
+    fn entry(&self, source: &SourceText, text: &str) -> Value {
         let changed = source.text != text;
         match self.check || self.write {
             true => json!({ "file": source.name, "changed": changed }),
@@ -92,7 +92,7 @@ impl Args {
         }
     }
 
-    fn print(&self, source: &Source, text: &str, out: &mut Output) -> Result<()> {
+    fn print(&self, source: &SourceText, text: &str, out: &mut Output) -> Result<()> {
         let changed = source.text != text;
         match (self.check, self.write) {
             (true, _) if changed => out.line(&format!("{}: not formatted", visible(&source.name)))?,
@@ -104,17 +104,17 @@ impl Args {
     }
 }
 
-/// The file as it is, and as it should be. A file with errors is an error: a formatter must not guess.
-fn format(path: &Path) -> Result<(Source, String)> {
+/// The file as it is, and its formatted text. A file with errors is an error: a formatter must not guess.
+fn format(path: &Path) -> Result<(SourceText, String)> {
     let source = input::read(path)?;
     if suite::is_table(&source.text) {
         suite::read(path, &source)?;
-        let text = source.text.clone(); // a step reads best as its author laid it out, often one line
+        let text = source.text.clone(); // steps keep the layout of their author, often one line
         return Ok((source, text));
     }
     load::from_source(&source)?;
     let text = tollgate_rules::format(&source.name, &source.text)?;
-    let result = Source { name: source.name.clone(), text };
+    let result = SourceText { name: source.name.clone(), text };
     load::from_source(&result)?;
     Ok((source, result.text))
 }

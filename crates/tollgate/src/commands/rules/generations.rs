@@ -2,13 +2,11 @@
 
 use anyhow::Result;
 
-use crate::admin::{ListArgs, Look, ScopeArgs, list};
+use crate::admin::{ListArgs, ListTable, ScopeArgs, author};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
-use crate::when;
 
-/// How many.
+/// Output flags.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -18,32 +16,28 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Every change makes a generation, the latest first; each decision says by which one
-it was made.
+const HELP: &str = r#"Every change creates a generation, listed latest first; each decision names its
+generation.
 
 Examples:
   tollgate rules generations --limit 10
-  What changed since, and the way back:
+  Changes since a generation, and the rollback to it:
     tollgate rules diff --from 12
     tollgate rules rollback 12
 
 Exit codes:
   0  listed
-  2  wrong usage, no answer, no valid token"#;
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the generations.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let (call, now) = (admin.get(&["v1", "generations"]), when::now());
-    let look = Look {
-        member: "generations",
-        heading: ["GENERATION", "WHEN", "WHO", "WHAT FOR", "CHANGES"],
-        row: &|entry| {
-            let word = |name: &str| member(entry, name);
-            let who = crate::admin::author(entry);
-            [word("generation"), moment(&word("at"), now), who, word("action"), word("changes")]
-        },
-        empty: "nothing has been changed yet",
-    };
-    list(&mut admin, &call, &args.list, &look, out)
+    let call = admin.get(&["v1", "generations"]);
+    ListTable::new("generations", "nothing has been changed yet")
+        .field("GENERATION", "generation")
+        .time("WHEN", "at", "-")
+        .column("WHO", author)
+        .field("WHAT FOR", "action")
+        .field("CHANGES", "changes")
+        .print_pages(&mut admin, &call, &args.list, out)
 }

@@ -2,59 +2,68 @@
 
 use anyhow::Result;
 use serde_json::Value;
+use tollgate_core::Time;
 
-use crate::admin::ScopeArgs;
+use crate::admin::{ScopeReadArgs, print_record};
 use crate::document::rule_yaml;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment, source_words, visible};
+use crate::render::{member, mode_words, source_words, timestamp, visible};
 use crate::when;
 
-/// Which rule.
+/// The rule.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its id
+    /// Id of the rule
     #[arg(value_name = "RULE_ID")]
     rule_id: String,
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    scope: ScopeArgs,
+    read: ScopeReadArgs,
 }
 
-const HELP: &str = r#"Prints the rule as YAML. What it prints can be edited and given back; if somebody
-else changed the rule in the meantime, nothing is overwritten:
+const HELP: &str = r#"Prints the rule as YAML, with its switch (see `rules mode`) as a comment. The output can
+be edited and written back; if the rule was changed in the meantime, nothing is
+overwritten:
     tollgate rules get orders-per-user > rule.yaml
     tollgate rules update orders-per-user --file rule.yaml
 
 Exit codes:
-  0  here it is
-  1  there is no such rule
-  2  wrong usage, no answer, no valid token"#;
+  0  printed
+  1  no such rule
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints it.
+/// Prints the rule.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.scope.admin()?;
-    let call = admin.get(&["v1", "rules", &args.rule_id]);
-    let answer = admin.send(&call)?;
-    if args.json {
-        out.line(&answer.text())?;
-        return Ok(Exit::Ok);
-    }
-    let (rule, now) = (answer.json()?, when::now());
-    let mut about = format!("# {} in namespace {}", source_words(&rule), member(&rule, "namespace"));
+    let segments = ["v1", "rules", &args.rule_id];
+    print_record(&mut args.read.scope.admin()?, &segments, args.read.json, out, |rule, out| print_yaml(&rule, out))
+}
+
+fn print_yaml(rule: &Value, out: &mut Output) -> Result<()> {
+    let now = when::now();
+    let mut about = format!("# {} in namespace {}", source_words(rule), member(rule, "namespace"));
     for word in ["created", "updated"] {
-        // What stands in a rules file has no dates.
+        // A rule of a file has no dates.
         if let Some(at) = rule.get(format!("{word}_at")).and_then(Value::as_str) {
-            about.push_str(&format!(", {word} {}", moment(at, now)));
+            about.push_str(&format!(", {word} {}", timestamp(at, now)));
         }
     }
     out.line(&visible(&about))?;
-    out.text(&rule_yaml(&rule))?;
-    if let Some(version) = rule.get("version").filter(|version| !version.is_null()) {
-        out.line(&format!("version: {version}  # update --file asks that it is still this one"))?;
+    if let Some(switch) = rule.get("mode_override") {
+        // A comment: the switch is not a part of the rule that `rules update` writes.
+        out.line(&visible(&format!("# mode: {}{}", mode_words(rule), switch_words(switch, now))))?;
     }
-    Ok(Exit::Ok)
+    out.text(&rule_yaml(rule))?;
+    if let Some(version) = rule.get("version").filter(|version| !version.is_null()) {
+        out.line(&format!("version: {version}  # checked by rules update --file"))?;
+    }
+    Ok(())
+}
+
+/// `, since 2026-11-15T12:00:00Z (2 h ago): too strict`
+fn switch_words(switch: &Value, now: Time) -> String {
+    let text = |name: &str| switch.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let since = text("since").map(|since| format!(", since {}", timestamp(since, now))).unwrap_or_default();
+    let reason = text("reason").map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{since}{reason}")
 }

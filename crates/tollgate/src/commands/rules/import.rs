@@ -6,67 +6,67 @@ use anyhow::{Result, bail};
 use hyper::Method;
 
 use super::translate;
-use crate::admin::{Admin, ScopeArgs, changes, show};
-use crate::client::{Answer, Call};
+use crate::admin::{AdminClient, ScopeArgs, changes, show};
+use crate::client::{ApiCall, ApiResponse};
 use crate::exit::Exit;
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
-use crate::render::{Tally, changes_text, member};
+use crate::render::{ChangeCounts, changes_text, member};
 
-/// Which file, and how far to go.
+/// The file, and what to do with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// A rules file; - reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Translate it from the format of another limiter first
+    /// Translate the file from the format of another limiter
     #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<translate::From>,
-    /// With --from: write the rules to this file, - for standard output; import nothing
+    from: Option<translate::ImportFormat>,
+    /// With --from: write the rules to this file (- for standard output); import nothing
     #[arg(long, value_name = "FILE", requires = "from")]
     out: Option<PathBuf>,
-    /// With --out: replace the file if it is there
+    /// With --out: replace an existing file
     #[arg(long, requires = "out")]
     force: bool,
-    /// Also delete the rules that the file does not have
+    /// Also delete the rules that are not in the file
     #[arg(long)]
     prune: bool,
     /// Show what would change; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Print the API's JSON; asks nothing
+    /// Print the API's JSON; does not ask
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Brings the database to what the file says: all of it as one generation, or none of
-it. Rules are known by their names, so importing twice changes nothing the second
-time. On a terminal it shows the changes and asks; elsewhere it just does it, but
-deletes nothing without --yes.
+const HELP: &str = r#"Writes the content of the file to the database, as one generation and atomically. Rules
+are identified by their names, so a second import changes nothing. On a terminal the
+command shows the changes and asks; elsewhere it does not ask, but deletes nothing
+without --yes.
 
 Examples:
   tollgate rules import rules.yaml
-  What would that change? (exit code 1 if anything: tollgate rules diff)
+  Preview (tollgate rules diff also reports differences by its exit code):
     tollgate rules import rules.yaml --dry-run
-  From CI, with the file as the only truth:
+  From CI, with the file as the single source:
     tollgate rules import rules.yaml --prune --yes
-  From another limiter (envoy-ratelimit, limitador), as a file to look at first:
+  From another limiter (envoy-ratelimit, limitador), into a file to review first:
     tollgate rules import --from limitador limits.yaml --out rules.yaml
-  What rules cannot say as it did is told as warnings, each with its line.
+  Limits that cannot be translated exactly are reported as warnings, with their lines.
 
 Exit codes:
-  0  imported; with --dry-run: it could be; with --out: written
-  1  refused: the file is not valid, or you said no; with --from: done, but some
-     limit was left out
-  2  wrong usage, a file that cannot be read, no answer, no valid token"#;
+  0  imported; with --dry-run: valid; with --out: written
+  1  rejected: the file is invalid, or the prompt was declined; with --from: done, but
+     some limit was omitted
+  2  wrong usage, an unreadable file, no response, no valid token"#;
 
-/// Imports it.
+/// Imports the file.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut source = input::read(&args.file)?;
     let (mut namespace, mut done) = (None, Exit::Ok);
@@ -82,20 +82,20 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin_of(namespace)?;
     let label = format!("importing {}", source.name);
     if args.dry_run {
-        let answer = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;
-        show(&answer, args.json, crate::admin::DRY_RUN, out)?;
+        let response = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;
+        show(&response, args.json, crate::admin::DRY_RUN, out)?;
         return Ok(done);
     }
     if !args.yes && !agreed(args, &mut admin, &source, out)? {
         return Ok(Exit::No);
     }
-    let answer = admin.send_long(&call(&admin, &source, args.prune, false), &label, out)?;
-    imported(args, &answer, out)?;
+    let response = admin.send_long(&call(&admin, &source, args.prune, false), &label, out)?;
+    imported(args, &response, out)?;
     Ok(done)
 }
 
-/// An import, as a dry run or not.
-pub fn call(admin: &Admin, source: &Source, prune: bool, dry_run: bool) -> Call {
+/// The import call.
+pub fn call(admin: &AdminClient, source: &SourceText, prune: bool, dry_run: bool) -> ApiCall {
     let mut call = admin.call(Method::POST, &["v1", "rules", "import"]);
     for (name, wanted) in [("prune", prune), ("dry_run", dry_run)] {
         if wanted {
@@ -105,35 +105,35 @@ pub fn call(admin: &Admin, source: &Source, prune: bool, dry_run: bool) -> Call 
     call.yaml(source.text.clone())
 }
 
-/// Shows a person what would change, and asks. Where there is nobody to ask, nothing may be deleted.
-fn agreed(args: &Args, admin: &mut Admin, source: &Source, out: &mut Output) -> Result<bool> {
+/// Shows the changes and asks for confirmation on a terminal; elsewhere, an error if anything would be deleted.
+fn agreed(args: &Args, admin: &mut AdminClient, source: &SourceText, out: &mut Output) -> Result<bool> {
     let asks = !args.json && out.is_terminal() && !input::is_stdin(&args.file);
     if !asks && !args.prune {
         return Ok(true);
     }
-    let answer = admin.send_long(&call(admin, source, args.prune, true), "comparing", out)?.json()?;
-    let changes = changes(&answer);
-    let tally = Tally::of(changes);
-    if tally.is_empty() {
+    let response = admin.send_long(&call(admin, source, args.prune, true), "comparing", out)?.json()?;
+    let changes = changes(&response);
+    let counts = ChangeCounts::of(changes);
+    if counts.is_empty() {
         return Ok(true);
     }
     if !asks {
-        return match tally.deleted {
+        return match counts.deleted {
             0 => Ok(true),
-            number => bail!("this would delete {number}: add --yes to mean it, or --dry-run to look"),
+            number => bail!("this would delete {number}: confirm with --yes, or preview with --dry-run"),
         };
     }
     out.text(&changes_text(changes, out.palette()))?;
-    Ok(out.confirm(&format!("Go on ({tally})?")).unwrap_or(tally.deleted == 0))
+    Ok(out.confirm(&format!("Go on ({counts})?")).unwrap_or(counts.deleted == 0))
 }
 
-fn imported(args: &Args, answer: &Answer, out: &mut Output) -> Result<()> {
-    let told = answer.json()?;
+fn imported(args: &Args, response: &ApiResponse, out: &mut Output) -> Result<()> {
+    let body = response.json()?;
     match args.json {
-        true => out.line(&answer.text())?,
+        true => out.line(&response.text())?,
         false => {
-            let tally = Tally::of(changes(&told));
-            out.line(&format!("{tally} (generation {})", member(&told, "generation")))?;
+            let counts = ChangeCounts::of(changes(&body));
+            out.line(&format!("{counts} (generation {})", member(&body, "generation")))?;
         }
     }
     Ok(())

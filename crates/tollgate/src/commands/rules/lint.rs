@@ -7,16 +7,16 @@ use serde_json::Value;
 use tollgate_rules::Report;
 
 use crate::exit::Exit;
-use crate::load::{self, Loaded};
+use crate::load::{self, LoadedRules};
 use crate::output::Output;
 use crate::render::{colour_report, count, problem_json, visible};
 use crate::{input, suite};
 
-/// Which files, and how strictly.
+/// The files, and how strict to be.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Rules files, or tables for `rules test`; - reads standard input
+    /// Rules files or test tables; - reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Treat warnings as problems
@@ -27,8 +27,8 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"Reports all problems of all files at once. Errors keep a file from being used;
-warnings say that it works, and probably not as meant. Codes are stable.
+const HELP: &str = r#"Reports all problems of all files at once. A file with errors cannot be used; a
+warning means that the file works, but probably not as intended. Codes are stable.
 
 Examples:
   tollgate rules lint rules.yaml
@@ -38,9 +38,9 @@ Examples:
 Exit codes:
   0  no errors (with --deny-warnings: no warnings either)
   1  problems found
-  2  wrong usage, or a file that cannot be read"#;
+  2  wrong usage, or an unreadable file"#;
 
-/// Checks the files one after the other; one that cannot be read does not keep the others from it.
+/// Checks the files; an unreadable one does not affect the others.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut exit = Exit::Ok;
     let mut list: Vec<Value> = Vec::new();
@@ -72,7 +72,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 }
 
 enum Linted {
-    /// Nothing to say, but what is in it.
+    /// No problems; `holds` summarises the content.
     Fine {
         name: String,
         holds: String,
@@ -90,7 +90,7 @@ fn look(path: &Path) -> Result<Linted> {
         let holds = count(suite::read(path, &source)?.steps(), "step");
         return Ok(Linted::Fine { name: source.name, holds });
     }
-    let Loaded { file, .. } = load::from_source(&source)?;
+    let LoadedRules { file, .. } = load::from_source(&source)?;
     let warnings = tollgate_rules::lint_text(&file, &source.text);
     Ok(match warnings.is_empty() {
         true => Linted::Fine { name: source.name, holds: count(file.rules.len(), "rule") },

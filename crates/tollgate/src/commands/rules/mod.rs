@@ -1,4 +1,4 @@
-//! `tollgate rules ...`: everything about rules, in files and on a server.
+//! `tollgate rules ...`: rules in files and on a server.
 
 pub mod create;
 pub mod delete;
@@ -26,47 +26,47 @@ use clap::Subcommand;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What to do with rules: first what needs only files, then what asks a server.
+/// The rule commands: first those for files, then those of a server.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report everything that is wrong with rules files
+    /// Report all problems of rules files
     Lint(lint::Args),
-    /// Tell of every rule whether it applies to a request, and why
+    /// Explain how each rule of a file evaluates a request
     Explain(Box<explain::Args>),
-    /// Run tables of requests, times and expected decisions
+    /// Run test tables: requests, times and expected decisions
     Test(test::Args),
-    /// Lay out rules files in one way
+    /// Format rules files
     Fmt(fmt::Args),
     /// List the rules of a server
     List(Box<list::Args>),
     /// Show a rule of a server, as YAML
     #[command(visible_alias = "show")]
     Get(Box<get::Args>),
-    /// Make a rule, from flags or a file
+    /// Create a rule, from flags or a file
     Create(Box<create::Args>),
-    /// Change a rule
+    /// Update a rule
     Update(Box<update::Args>),
     /// Delete a rule
     Delete(Box<delete::Args>),
-    /// Print everything as a rules file
+    /// Export rules, clients and overrides as a rules file
     Export(Box<export::Args>),
-    /// Bring a server to what a rules file says
+    /// Import a rules file into the database of a server
     Import(Box<import::Args>),
-    /// Show what a file would change, or what changed between generations
+    /// Compare a file with the database, or two generations
     Diff(Box<diff::Args>),
-    /// List the generations: who changed what, when
+    /// List the generations: time, author and number of changes
     Generations(Box<generations::Args>),
-    /// Go back to a generation
+    /// Roll back to a generation
     Rollback(Box<rollback::Args>),
     /// Revert one change
     Revert(Box<revert::Args>),
-    /// Switch a rule to shadow, off or enforce, whatever its source; and back
+    /// Switch a rule of any source to shadow, off or enforce, and back
     Mode(Box<mode::Args>),
-    /// Let all nodes read everything anew
+    /// Make all nodes reload the database
     Refresh(Box<refresh::Args>),
 }
 
-/// Runs one of them.
+/// Runs a command.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     match command {
         Command::Lint(args) => lint::run(args, out),

@@ -4,25 +4,25 @@ use anyhow::Result;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::admin::{ChangeArgs, ScopeArgs, show};
+use crate::admin::{ChangeArgs, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{member, mode_words, source_words};
 
-/// Which rule, and what to.
+/// The rule, and its mode.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The rule
+    /// Id of the rule
     #[arg(value_name = "RULE_ID")]
     rule_id: String,
-    /// The mode that holds instead of the rule's own; without one, the mode is printed
+    /// The mode to use instead of the rule's own; without it, the current mode is printed
     #[arg(value_name = "MODE", value_parser = ["enforce", "shadow", "off"], conflicts_with = "reset")]
     mode: Option<String>,
-    /// Remove the switch: the rule's own mode holds again
+    /// Remove the switch: the rule's own mode applies again
     #[arg(long)]
     reset: bool,
-    /// What for
+    /// Reason for the switch
     #[arg(long, value_name = "TEXT", requires = "mode")]
     reason: Option<String>,
     #[command(flatten)]
@@ -31,9 +31,9 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Switches one rule, whether it is in the database, in a rules file or in a file of
-Envoy's. The rule itself stays as it is; the switch outlives reloads and restarts,
-is in the audit, and is shown with the rule until it is removed.
+const HELP: &str = r#"Switches the mode of one rule of the database, of a rules file or of an Envoy file,
+without changing the rule. The switch survives reloads and restarts, is recorded in
+the audit log, and is shown with the rule until it is removed.
 
 Examples:
   tollgate rules mode orders-per-user shadow --reason "too strict, ticket 4711"
@@ -42,10 +42,10 @@ Examples:
 
 Exit codes:
   0  done
-  1  refused: there is no such rule, or no switch to remove
-  2  wrong usage, no answer, no valid token"#;
+  1  rejected: no such rule, or no switch to remove
+  2  wrong usage, no response, no valid token"#;
 
-/// Switches it, or prints how it stands.
+/// Switches the rule, or prints its mode.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let id = args.rule_id.as_str();
@@ -70,14 +70,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             return Ok(Exit::Ok);
         }
     };
-    let answer = admin.send(&args.change.call(call))?;
-    if args.change.dry_run {
-        show(&answer, args.change.json, crate::admin::DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&answer.text())?;
-    } else {
+    let response = admin.send(&args.change.call(call))?;
+    args.change.print(&response, out, |_, _| {
         let mode = args.mode.as_deref().unwrap_or("its own mode");
-        out.line(&format!("rule {id} is switched to {mode}"))?;
-    }
+        Ok(format!("rule {id} is switched to {mode}"))
+    })?;
     Ok(Exit::Ok)
 }

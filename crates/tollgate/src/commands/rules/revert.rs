@@ -3,16 +3,16 @@
 use anyhow::Result;
 use hyper::Method;
 
-use crate::admin::{Agreed, ConsentArgs, EveryScopeArgs, changes};
+use crate::admin::{ConsentArgs, ConsentOutcome, EveryScopeArgs, changes};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, member};
+use crate::render::{ChangeCounts, member};
 
-/// Which change.
+/// The change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its number in `tollgate audit`
+    /// Number of the change, as shown by `tollgate audit`
     #[arg(value_name = "CHANGE")]
     change: u64,
     #[command(flatten)]
@@ -21,29 +21,29 @@ pub struct Args {
     scope: EveryScopeArgs,
 }
 
-const HELP: &str = r#"Puts one rule, override, switch or client back to what it was before one change; all
-other changes stay. Refused if the same thing was changed again since: revert that
-change first. On a terminal it shows the change and asks; elsewhere it wants --yes.
+const HELP: &str = r#"Restores one rule, override, switch or client to its state before a change; all other
+changes stay. Rejected if the resource was changed again: revert the later change
+first. On a terminal the command shows the change and asks; elsewhere it needs --yes.
 
 Examples:
-  Which changes are there?
+  List the changes:
     tollgate audit
-  Revert one of them:
+  Revert one:
     tollgate rules revert 17
 
 Exit codes:
-  0  done; with --dry-run: it could be
-  1  refused: there is no such change, it was changed since, or you said no
-  2  wrong usage, no answer, no valid token"#;
+  0  done; with --dry-run: possible
+  1  rejected: no such change, a later change, or the prompt was declined
+  2  wrong usage, no response, no valid token"#;
 
-/// Reverts it.
+/// Reverts the change.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.call(Method::POST, &["v1", "audit", &args.change.to_string(), "revert"]);
     let done = args.consent.send(&mut admin, &call, &format!("Revert change {}", args.change), out)?;
-    if let Agreed::Done(answer) = &done {
-        let (tally, now) = (Tally::of(changes(answer)), member(answer, "generation"));
-        out.line(&format!("{tally}, as before change {} (now generation {now})", args.change))?;
+    if let ConsentOutcome::Done(response) = &done {
+        let (counts, now) = (ChangeCounts::of(changes(response)), member(response, "generation"));
+        out.line(&format!("{counts}, as before change {} (now generation {now})", args.change))?;
     }
     Ok(done.exit())
 }

@@ -6,16 +6,16 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
 use crate::render::{Palette, count, visible};
-use crate::suite::{self, Failure, Verdict};
+use crate::suite::{self, StepFailure, TableResult};
 
-/// Which tables.
+/// The tables.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Tables; - reads standard input
+    /// Test tables; - reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON
@@ -23,41 +23,41 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"A table says which requests come when, and what should become of them. It runs
-on a clock of its own: an hour of waiting takes no time, and the result is the
-same in every run. Keep it beside the rules, and run it in CI.
+const HELP: &str = r#"A test table lists requests, their times, and the expected decisions. It runs on a
+simulated clock: waiting takes no time, and every run has the same result. Keep the
+table beside the rules, and run it in CI.
 
-  rules: rules.yaml              # beside the table; or the rules themselves
-  start: 2026-01-01T00:00:00Z    # this is the default
+  rules: rules.yaml              # relative to the table; or the rules themselves
+  start: 2026-01-01T00:00:00Z    # the default
   defaults: { api_key: abc, endpoint: "GET /api/x" }
   steps:
     - { times: 5, expect: allow }                        # five at once
-    - { expect: deny, retry_after: 1s, rule: per-key }   # and no sixth
+    - { expect: deny, retry_after: 1s, rule: per-key }   # the sixth is denied
     - { at: 30s, user_id: bob, cost: 2, expect: allow, remaining: 3 }
     - { after: 1m, times: 10, every: 100ms, allowed: 7 } # seven of ten
-    - { slot: upload, expect: allow }                    # in flight ...
-    - { after: 5s, renew: upload }                       # ... still ...
-    - { after: 5s, release: upload }                     # ... no more
+    - { slot: upload, expect: allow }                    # acquires a slot
+    - { after: 5s, renew: upload }                       # renews it
+    - { after: 5s, release: upload }                     # releases it
 
 When
-  at: 30s       since the start; or a date such as 2026-01-01T12:00:00Z
-  after: 5s     since the end of the step before; without both: at once
-  times: 10     so many requests, one after the other ...
-  every: 100ms  ... and so far apart
-Who and what
+  at: 30s       since the start; or a time such as 2026-01-01T12:00:00Z
+  after: 5s     since the end of the previous step; by default at once
+  times: 10     number of requests
+  every: 100ms  interval between them
+Request
   client_key, api_key, user_id, ip, org, tier, endpoint, namespace
   attributes: { name: value }
-  cost: 2, peek: true (only ask), in_flight: true (hold a slot)
-  slot: NAME    hold it until { release: NAME }; { renew: NAME } keeps it alive
-                ({ renew: NAME, expect: deny } if it should be lost by then)
-  A blank value (tier: ~) takes a default away.
-Expected: one of
-  expect: allow | deny | invalid    of every request of the step
-  allowed: 7                        so many of them pass
-Checked if written, on the last request of the step
-  rule: NAME                the rule that decides; none if no rule does
-  applies: [NAMES]          all rules that apply
-  limit, remaining: 3       of that rule; remaining: { NAME: 3 } of any other
+  cost: 2, peek: true (do not charge), in_flight: true (acquire a slot)
+  slot: NAME    hold a slot until { release: NAME }; { renew: NAME } renews it
+                ({ renew: NAME, expect: deny } if it should have expired)
+  A blank value (tier: ~) removes a default.
+Expectation: one of
+  expect: allow | deny | invalid    for every request of the step
+  allowed: 7                        number of allowed requests
+Optional expectations for the last request of the step
+  rule: NAME                the deciding rule, or none
+  applies: [NAMES]          all applicable rules
+  limit, remaining: 3       of the deciding rule; remaining: { NAME: 3 } of any rule
   retry_after: 1s | never
   reset_after: 5s, delay: 2s
 
@@ -67,22 +67,22 @@ Examples:
   tollgate rules test --json rules.test.yaml | jq .failed
 
 Exit codes:
-  0  all steps went as expected
-  1  some did not
-  2  wrong usage, or a table or its rules cannot be read"#;
+  0  all steps passed
+  1  some steps failed
+  2  wrong usage, unreadable tables or rules"#;
 
-/// Runs the tables one after the other; one that cannot be read does not keep the others from it.
+/// Runs the tables; an unreadable one does not affect the others.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut exit = Exit::Ok;
     let mut total = Total::default();
     for path in &args.files {
         match run_file(path) {
-            Ok((source, verdict)) => {
-                exit = exit.max(Exit::from_success(verdict.failures.is_empty()));
+            Ok((source, result)) => {
+                exit = exit.max(Exit::from_success(result.failures.is_empty()));
                 if !args.json {
-                    out.text(&file_text(&source, &verdict, out.palette()))?;
+                    out.text(&file_text(&source, &result, out.palette()))?;
                 }
-                total.add(&source, &verdict);
+                total.add(&source, &result);
             }
             Err(error) => {
                 out.error(&error);
@@ -98,7 +98,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     Ok(exit)
 }
 
-fn run_file(path: &Path) -> Result<(Source, Verdict)> {
+fn run_file(path: &Path) -> Result<(SourceText, TableResult)> {
     let source = input::read(path)?;
     let table = suite::read(path, &source)?;
     Ok((source, suite::run(table)))
@@ -114,16 +114,16 @@ struct Total {
 }
 
 impl Total {
-    fn add(&mut self, source: &Source, verdict: &Verdict) {
-        self.steps += verdict.steps;
-        self.requests += verdict.requests;
-        self.failed += verdict.failures.len();
+    fn add(&mut self, source: &SourceText, result: &TableResult) {
+        self.steps += result.steps;
+        self.requests += result.requests;
+        self.failed += result.failures.len();
         self.files.push(json!({
             "file": source.name,
-            "steps": verdict.steps,
-            "requests": verdict.requests,
-            "failed": verdict.failures.len(),
-            "failures": verdict.failures.iter().map(failure_json).collect::<Vec<_>>(),
+            "steps": result.steps,
+            "requests": result.requests,
+            "failed": result.failures.len(),
+            "failures": result.failures.iter().map(failure_json).collect::<Vec<_>>(),
         }));
     }
 
@@ -148,23 +148,23 @@ impl Total {
     }
 }
 
-fn file_text(source: &Source, verdict: &Verdict, palette: Palette) -> String {
-    let steps = count(verdict.steps, "step");
+fn file_text(source: &SourceText, result: &TableResult, palette: Palette) -> String {
+    let steps = count(result.steps, "step");
     let name = visible(&source.name);
-    if verdict.failures.is_empty() {
+    if result.failures.is_empty() {
         return format!("{}      {name} ({steps})\n", palette.good("ok"));
     }
-    let failed = format!("{} of {steps} failed", verdict.failures.len());
+    let failed = format!("{} of {steps} failed", result.failures.len());
     let mut text = format!("{}  {name} ({failed})\n", palette.bad("FAILED"));
-    for failure in &verdict.failures {
+    for failure in &result.failures {
         text.push('\n');
         text.push_str(&failure_text(source, failure, palette));
     }
     text + "\n"
 }
 
-/// The step as it stands in the table, and what came instead.
-fn failure_text(source: &Source, failure: &Failure, palette: Palette) -> String {
+/// A failed step: its text in the table, and the differences.
+fn failure_text(source: &SourceText, failure: &StepFailure, palette: Palette) -> String {
     let step = step_lines(source, failure);
     let width = step.last().map_or(1, |(number, _)| number.to_string().len());
     let gutter = " ".repeat(width);
@@ -189,8 +189,8 @@ fn failure_text(source: &Source, failure: &Failure, palette: Palette) -> String 
     text
 }
 
-/// The lines of the step with their numbers, without what follows it.
-fn step_lines<'a>(source: &'a Source, failure: &Failure) -> Vec<(usize, &'a str)> {
+/// The lines of the step with their numbers.
+fn step_lines<'a>(source: &'a SourceText, failure: &StepFailure) -> Vec<(usize, &'a str)> {
     const SHOWN: usize = 12;
     let first = (failure.at.line as usize).max(1);
     let last = failure.end_line as usize;
@@ -202,13 +202,13 @@ fn step_lines<'a>(source: &'a Source, failure: &Failure) -> Vec<(usize, &'a str)
     lines
 }
 
-/// True for a line that is blank or a comment.
+/// True for a blank line or a comment.
 fn is_beside(line: &str) -> bool {
     let line = line.trim_start();
     line.is_empty() || line.starts_with('#')
 }
 
-fn failure_json(failure: &Failure) -> Value {
+fn failure_json(failure: &StepFailure) -> Value {
     let mismatches = failure.mismatches.iter();
     json!({
         "line": failure.at.line,

@@ -1,77 +1,82 @@
-//! Limits of another limiter, translated before they are imported.
+//! Translation of limits of other limiters, before they are imported.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use tollgate_rules::translate::{SourceFormat, TranslatedFile, translate};
 
-use crate::input::{self, Source};
+use crate::input::{self, SourceText};
 use crate::output::Output;
 use crate::render::visible;
 use crate::replace::replace;
 
-/// Whose file it is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum From {
+pub enum ImportFormat {
     /// The file of one domain of envoyproxy/ratelimit
     EnvoyRatelimit,
     /// A limits file of limitador
     Limitador,
 }
 
-impl From {
+impl ImportFormat {
     fn origin(self) -> SourceFormat {
         match self {
-            From::EnvoyRatelimit => SourceFormat::EnvoyRatelimit,
-            From::Limitador => SourceFormat::Limitador,
+            ImportFormat::EnvoyRatelimit => SourceFormat::EnvoyRatelimit,
+            ImportFormat::Limitador => SourceFormat::Limitador,
         }
     }
 }
 
-/// What a file means.
-pub struct Meant {
-    /// The rules.
-    pub rules: Source,
-    /// Their namespace.
+/// The translation of a file.
+pub struct TranslatedRules {
+    /// The rules file.
+    pub rules: SourceText,
+    /// The namespace of the rules.
     pub namespace: String,
-    /// No limit of the file was left out.
+    /// True if no limit of the file was omitted.
     pub is_whole: bool,
 }
 
-/// The rules that the file means. What could not be said is told as warnings.
-pub fn rules_from(from: From, source: &Source, namespace: Option<&str>, out: &mut Output) -> Result<Meant> {
+/// Translates a file. Limits that cannot be translated exactly are reported as warnings.
+pub fn rules_from(
+    from: ImportFormat,
+    source: &SourceText,
+    namespace: Option<&str>,
+    out: &mut Output,
+) -> Result<TranslatedRules> {
     let translation = translate(from.origin(), &source.name, &source.text)?;
     for note in &translation.notes {
         out.warning(&format!("{}:{}: {}", source.name, note.line, note.message));
     }
     let TranslatedFile { namespace, text, .. } = one(&translation.files, namespace)?;
     let is_whole = translation.left_out(&namespace) == 0;
-    Ok(Meant { rules: Source { name: format!("what {} means", source.name), text }, namespace, is_whole })
+    Ok(TranslatedRules { rules: SourceText { name: format!("what {} means", source.name), text }, namespace, is_whole })
 }
 
-/// The one file that is wanted: a rules file is about one namespace.
+/// The file of one namespace: a rules file has one.
 fn one(files: &[TranslatedFile], namespace: Option<&str>) -> Result<TranslatedFile> {
     if let Some(wanted) = files.iter().find(|file| Some(file.namespace.as_str()) == namespace) {
         return Ok(wanted.clone());
     }
     match files {
-        [] => bail!("nothing in it can be said with rules"),
+        [] => bail!("no limit of the file can be translated"),
         [only] => Ok(only.clone()),
         several => {
             let names: Vec<&str> = several.iter().map(|file| file.namespace.as_str()).collect();
-            bail!("the file is about several namespaces: choose one of {} with --namespace", names.join(", "))
+            bail!("the file has several namespaces: choose one of {} with --namespace", names.join(", "))
         }
     }
 }
 
-/// Writes rules instead of importing them. A file that is there stays, unless it may go.
-pub fn write(path: &Path, rules: &Source, force: bool, out: &mut Output) -> Result<()> {
+/// Writes the rules instead of importing them. An existing file is replaced only with --force.
+pub fn write(path: &Path, rules: &SourceText, force: bool, out: &mut Output) -> Result<()> {
     if input::is_stdin(path) {
         out.text(&rules.text)?;
         return Ok(());
     }
     if !force && path.exists() {
-        bail!("{} is there already: name another file, or add --force to replace it", visible(&path.to_string_lossy()));
+        bail!("{} exists: name another file, or add --force to replace it", visible(&path.to_string_lossy()));
     }
     replace(path, rules.text.as_bytes())?;
     out.line(&format!("wrote {}", visible(&path.to_string_lossy())))?;

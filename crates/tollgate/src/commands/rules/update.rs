@@ -7,27 +7,27 @@ use hyper::Method;
 use serde_json::Value;
 
 use super::fields::{FieldArgs, without};
-use crate::admin::{Admin, ChangeArgs, DRY_RUN, ScopeArgs, change, show};
-use crate::client::{Answer, Call};
+use crate::admin::{AdminClient, ChangeArgs, ScopeArgs};
+use crate::client::ApiCall;
 use crate::document::RuleDocument;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, changes_text, member};
 
-/// Which rule, and what of it.
+/// The rule, and its new fields.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Its id
+    /// Id of the rule
     #[arg(value_name = "RULE_ID")]
     rule_id: String,
-    /// The whole rule from this file, YAML or JSON; - reads standard input. What it does not say is as if never said
+    /// Replace the whole rule by this file, YAML or JSON; - reads standard input. Fields that are not in the file are
+    /// removed
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Take a field away: limit.burst, match.tier, description
+    /// Remove a field: limit.burst, match.tier, description
     #[arg(long, value_name = "FIELD", conflicts_with = "file")]
     unset: Vec<String>,
-    /// Only if it is still this version, as `rules get` told
+    /// Only if the rule still has this version, as shown by `rules get`
     #[arg(long, value_name = "N")]
     version: Option<u64>,
     #[command(flatten)]
@@ -38,29 +38,27 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Flags change what they name and leave the rest alone. The rule is read, and changed
-only if nobody else changed it in between; otherwise nothing happens, and you are
-told to look again.
+const HELP: &str = r#"Flags set only the fields that they name. The update is rejected if the rule was changed
+in the meantime.
 
 Examples:
   tollgate rules update orders-per-user --limit 20 --burst 40
-  What would that change?
+  Preview:
     tollgate rules update orders-per-user --limit 20 --dry-run
-  Switch it off, and keep it:
+  Disable it:
     tollgate rules update orders-per-user --disabled
-  For every endpoint:
+  Apply it to every endpoint:
     tollgate rules update orders-per-user --unset match.endpoint
-  With an editor; the file remembers which version it was:
+  With an editor; the file contains the version:
     tollgate rules get orders-per-user > rule.yaml
     tollgate rules update orders-per-user --file rule.yaml
 
 Exit codes:
-  0  updated; with --dry-run: it would be
-  1  refused: there is no such rule, it would not be valid, or somebody else
-     changed it
-  2  wrong usage, no answer, no valid token"#;
+  0  updated; with --dry-run: valid
+  1  rejected: no such rule, invalid values, or the rule was changed in the meantime
+  2  wrong usage, no response, no valid token"#;
 
-/// Changes it.
+/// Updates the rule.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let (before, etag) = admin.fetch(&["v1", "rules", &args.rule_id])?;
@@ -69,27 +67,27 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         Some(path) => replacement(args, path, &admin, &etag)?,
         None => patch(args, &admin, &before)?.if_match(&etag),
     };
-    let answer = admin.send(&args.change.call(call))?;
-    tell(args, &before, &answer, out)?;
+    let response = admin.send(&args.change.call(call))?;
+    args.change.print_update(("rule", &args.rule_id), &before, &response, out)?;
     Ok(Exit::Ok)
 }
 
-fn patch(args: &Args, admin: &Admin, before: &Value) -> Result<Call> {
+fn patch(args: &Args, admin: &AdminClient, before: &Value) -> Result<ApiCall> {
     let slots = before.get("limit").is_some_and(|limit| limit.get("slots").is_some());
     let patch = without(args.fields.fields(slots), &args.unset)?;
     if patch.is_empty() {
-        bail!("say what to change: --limit 20, --disabled, --unset limit.burst, or --file FILE");
+        bail!("nothing to change: use --limit 20, --disabled, --unset limit.burst, or --file FILE");
     }
     Ok(admin.call(Method::PATCH, &["v1", "rules", &args.rule_id]).merge_patch(Value::from(patch).to_string()))
 }
 
-fn replacement(args: &Args, path: &Path, admin: &Admin, etag: &str) -> Result<Call> {
+fn replacement(args: &Args, path: &Path, admin: &AdminClient, etag: &str) -> Result<ApiCall> {
     if !args.fields.fields(false).is_empty() {
-        bail!("--file is the whole rule: leave out the flags, or the file");
+        bail!("--file replaces the whole rule: omit the flags, or the file");
     }
     let document = RuleDocument::read(path)?;
     if let Some(id) = document.rule_id.filter(|id| *id != args.rule_id) {
-        bail!("{} holds the rule {id}, not {}", path.display(), args.rule_id);
+        bail!("{} contains the rule {id}, not {}", path.display(), args.rule_id);
     }
     let etag = match (args.version, document.version) {
         (None, Some(version)) => format!("\"{version}\""),
@@ -97,20 +95,4 @@ fn replacement(args: &Args, path: &Path, admin: &Admin, etag: &str) -> Result<Ca
     };
     let call = admin.call(Method::PUT, &["v1", "rules", &args.rule_id]);
     Ok(call.json(Value::from(document.rule).to_string()).if_match(&etag))
-}
-
-fn tell(args: &Args, before: &Value, answer: &Answer, out: &mut Output) -> Result<()> {
-    if args.change.dry_run {
-        show(answer, args.change.json, DRY_RUN, out)?;
-    } else if args.change.json {
-        out.line(&answer.text())?;
-    } else {
-        let after = answer.json()?;
-        let changes = [change("rule", &args.rule_id, before, &after)];
-        let changed = before.get("version") != after.get("version");
-        let changes = changes.get(..usize::from(changed)).unwrap_or_default();
-        out.text(&changes_text(changes, out.palette()))?;
-        out.line(&format!("{} (version {})", Tally::of(changes), member(&after, "version")))?;
-    }
-    Ok(())
 }

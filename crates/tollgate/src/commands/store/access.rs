@@ -1,34 +1,34 @@
-//! Flags about password and TLS of a store, as `tollgate serve` has them.
+//! Password and TLS flags of a store, as in `tollgate serve`.
 
 use std::path::PathBuf;
 
 use tollgate_config::StoreSettings;
 
-/// How a store is connected to.
+/// How to connect to a store.
 #[derive(Debug, clap::Args)]
 pub struct AccessArgs {
-    /// The password of the store, so that its URL needs none
+    /// Read the store password from this file instead of the URL
     #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_PASSWORD_FILE", hide_env_values = true)]
     store_password_file: Option<PathBuf>,
-    /// Trust the authorities in this file (PEM) instead of this machine's
+    /// Trust the CA certificates in this file (PEM) instead of the system's
     #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_CA", hide_env_values = true)]
     store_ca: Option<PathBuf>,
-    /// Show this certificate (PEM) to a store that wants one
+    /// Client certificate (PEM), for stores that require one
     #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_CERT", hide_env_values = true, requires = "store_key")]
     store_cert: Option<PathBuf>,
-    /// The private key of --store-cert (PEM)
+    /// Private key of the client certificate (PEM)
     #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_KEY", hide_env_values = true, requires = "store_cert")]
     store_key: Option<PathBuf>,
-    /// Do not compare names in certificates with hosts; who signed them is still checked
+    /// Do not verify host names in certificates; their CA is still verified
     #[arg(long)]
     store_skip_hostname: bool,
-    /// Take any certificate; for tests
+    /// Accept any certificate; for tests
     #[arg(long)]
     store_insecure_tls: bool,
 }
 
 impl AccessArgs {
-    /// The same as settings of a server.
+    /// The flags as settings of a server.
     pub fn settings(&self) -> StoreSettings {
         StoreSettings {
             password_file: self.store_password_file.clone(),

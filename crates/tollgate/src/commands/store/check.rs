@@ -1,4 +1,4 @@
-//! `tollgate store check URL`: what `tollgate serve` would find out about a store, before anything depends on it.
+//! `tollgate store check URL`: the checks of a store that `tollgate serve` makes at its start.
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -12,16 +12,16 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{Palette, visible};
 
-/// Which store, and how it is spoken to.
+/// The store, and how to connect to it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The store, as --store of `tollgate serve` takes it
+    /// URL of the store, as in --store of `tollgate serve`
     #[arg(value_name = "URL", env = "TOLLGATE_STORE", hide_env_values = true)]
     url: String,
     #[command(flatten)]
     access: AccessArgs,
-    /// Count a store that evicts buckets when it is full as a problem, not only as worth a warning
+    /// Treat an eviction policy other than noeviction as a problem, not as a warning
     #[arg(long)]
     require_noeviction: bool,
     /// Print JSON: a list of findings with level, what and help
@@ -29,26 +29,26 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"Connects as `tollgate serve` would, and looks at everything that it depends on:
+const HELP: &str = r#"Connects like `tollgate serve`, and checks everything that the server depends on:
 version, role, eviction, scripts and the rights to run them, the clock, the round
-trip. Writes one key that lives for a moment.
+trip. Writes one short-lived key.
 
 Examples:
   One server:
     tollgate store check redis://127.0.0.1:6379
-  With a user of its own, over TLS:
+  With a user, over TLS:
     tollgate store check rediss://tollgate@redis.internal:6380 \
       --store-password-file /etc/tollgate/store-password
-  A primary behind Sentinels; some nodes of a cluster:
+  A primary behind Sentinels; a cluster:
     tollgate store check redis-sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster
     tollgate store check redis-cluster://10.0.0.1:6379,10.0.0.2:6379
 
 Exit codes:
-  0  it can be used; warnings are worth reading
-  1  there are problems: `tollgate serve` would refuse it, or not reach it
+  0  usable, possibly with warnings
+  1  problems: `tollgate serve` would reject the store, or not reach it
   2  wrong usage"#;
 
-/// Prints what was found.
+/// Prints the findings.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let place: StorePlace = args.url.parse().map_err(|fault| anyhow!("URL: {fault}"))?;
     let StorePlace::Shared(url) = place else {
@@ -67,7 +67,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             for finding in &findings {
                 out.text(&text(finding, out.palette()))?;
             }
-            out.line(if fine { "\nit can be used" } else { "\nit cannot be used as it is" })?;
+            out.line(if fine { "\nthe store can be used" } else { "\nthe store cannot be used as it is" })?;
         }
     }
     Ok(Exit::from_success(fine))

@@ -1,4 +1,4 @@
-//! `tollgate store keys`: the buckets of a client in the store, found by the rules and decoded.
+//! `tollgate store keys`: the buckets of a client in the store, decoded.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use tollgate_config::StorePlace;
 use tollgate_core::{Charge, Sharing};
-use tollgate_rules::ruleset::{ClientBuckets, Applicability};
+use tollgate_rules::ruleset::{Applicability, ClientBuckets};
 use tollgate_server::redis_config;
 use tollgate_service::explain::{effective_json, key_json, limit_json, why_not};
 use tollgate_service::store::{Inspection, inspect};
@@ -20,17 +20,17 @@ use crate::render::stored_text;
 use crate::request::{AttributeArgs, OwnedRequest};
 use crate::when;
 
-/// Which client, which rules, which store.
+/// The client, the rules, the store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The store, as --store of `tollgate serve` takes it
+    /// URL of the store, as in --store of `tollgate serve`
     #[arg(long, value_name = "URL", env = "TOLLGATE_STORE", hide_env_values = true)]
     store: String,
-    /// The rules of the nodes; - reads standard input
+    /// The rules file of the nodes; - reads standard input
     #[arg(long, value_name = "FILE", env = "TOLLGATE_RULES", hide_env_values = true)]
     rules: PathBuf,
-    /// The secret of the nodes, if they have a secret_file [default: the one that they keep in the store]
+    /// The secret_file of the nodes, if they have one [default: the secret in the store]
     #[arg(long, value_name = "FILE", env = "TOLLGATE_SECRET_FILE", hide_env_values = true)]
     secret_file: Option<PathBuf>,
     #[command(flatten)]
@@ -40,37 +40,37 @@ pub struct Args {
     json: bool,
     #[command(flatten)]
     client: AttributeArgs,
-    /// Whose rules apply [default: the namespace of the rules file]
+    /// The namespace of the rules [default: the namespace of the rules file]
     #[arg(long, value_name = "NAME", help_heading = "Request")]
     namespace: Option<String>,
 }
 
-const HELP: &str = r#"Derives the key of every bucket that the rules may keep for this client, and shows
-what the store has there: key, time to live and decoded state. Only reads. A rule
-whose key needs an attribute that was not given is named with that attribute; a
-condition on an attribute that was not given is assumed to hold. Rules and
-overrides in a database are not looked at: ask a node with `tollgate explain`.
+const HELP: &str = r#"Computes the key of every bucket that the rules may keep for this client, and shows
+its entry in the store: key, time to live and decoded state. Only reads. A rule whose
+key needs an attribute that was not given is listed with that attribute; a condition
+on an attribute that was not given is assumed to match. Overrides in the rules file
+apply; rules and overrides in a database are not read: use `tollgate explain`.
 
 Examples:
-  What is kept for this client?
+  The buckets of a client:
     tollgate store keys --client user:42 --store redis://127.0.0.1:6379 \
       --rules rules.yaml
-  Also where rules count by endpoint and address:
+  Including rules that count by endpoint and address:
     tollgate store keys --client user:42 --endpoint "GET /export/users" \
       --ip 192.0.2.1 --store redis://127.0.0.1:6379 --rules rules.yaml
-  Of nodes with a secret of their own:
+  For nodes with a secret_file:
     tollgate store keys --client user:42 --store redis-cluster://10.0.0.1:6379 \
       --rules rules.yaml --secret-file /etc/tollgate/secret
 
 Exit codes:
-  0  shown, whether there are any keys or not
-  2  wrong usage, rules that cannot be read, a store that does not answer"#;
+  0  printed, even if there are no keys
+  2  wrong usage, unreadable rules, no response from the store"#;
 
 /// Prints every rule and its buckets.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let place: StorePlace = args.store.parse().map_err(|fault| anyhow!("--store: {fault}"))?;
     let StorePlace::Shared(url) = place else {
-        bail!("--store: buckets in memory are seen by their own server only: ask it with `tollgate explain --url URL`")
+        bail!("--store: buckets in memory are visible to their server only: use `tollgate explain --url URL`")
     };
     if args.client.is_empty() {
         bail!("no client given: name one, such as --client user:42");
@@ -81,12 +81,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let Inspection { mut reader, options, other_secret } =
         runtime.block_on(inspect(&config, args.secret_file.as_deref()))?;
     if other_secret {
-        out.warning("running nodes use another secret, and so other keys: name theirs with --secret-file");
+        out.warning("running nodes use another secret, and so other keys: name their secret_file with --secret-file");
     }
     let loaded = load::rules_with(&args.rules, &options)?;
-    let request = args.client.over(OwnedRequest { namespace: args.namespace.clone(), ..OwnedRequest::default() });
+    let request = args.client.apply_to(OwnedRequest { namespace: args.namespace.clone(), ..OwnedRequest::default() });
     let custom = request.custom();
-    let asked = request.ask(&loaded.file.namespace, &custom, None);
+    let asked = request.to_request(&loaded.file.namespace, &custom, None);
     let rules = loaded.set.buckets(&asked, when::now());
     let rules = rules.map_err(|error| anyhow!("the attributes cannot be read: {error}"))?;
     if rules.is_empty() {
@@ -106,7 +106,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A rule as `explain` has it, with its buckets in the store.
+/// A rule in the format of `explain`, with its buckets in the store.
 async fn rule_json(buckets: &ClientBuckets<'_>, reader: &mut BucketReader) -> Result<Map<String, Value>> {
     let rule = buckets.rule;
     let mut fields = effective_json(rule);
@@ -127,7 +127,7 @@ async fn rule_json(buckets: &ClientBuckets<'_>, reader: &mut BucketReader) -> Re
     Ok(fields)
 }
 
-/// Why a rule keeps nothing in the store for this client.
+/// Why a rule has no bucket in the store for this client.
 fn without_key(buckets: &ClientBuckets<'_>) -> Option<String> {
     match &buckets.charges {
         Ok(charges) if charges.iter().any(|charge| charge.sharing != Sharing::Local) => None,
@@ -156,7 +156,7 @@ fn bucket_json(charge: &Charge, bucket: &StoredBucket, clustered: bool) -> Value
     })
 }
 
-/// The decoded value; times as RFC 3339.
+/// The decoded state; times as RFC 3339.
 fn state_json(state: &BucketState) -> Value {
     match *state {
         BucketState::Arrival(at) => json!({ "tat": when::text(at) }),

@@ -1,4 +1,4 @@
-//! `tollgate store ...`: everything about the servers that a fleet shares.
+//! `tollgate store ...`: the shared store of a fleet.
 
 mod access;
 pub mod check;
@@ -10,16 +10,16 @@ use clap::Subcommand;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What to do with a store.
+/// The store commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Find out whether a Redis or Valkey can be trusted with buckets
+    /// Check whether a Redis or Valkey is suitable as a store
     Check(check::Args),
-    /// Show the buckets of a client in Redis or Valkey, decoded
+    /// Show the buckets of a client in the store, decoded
     Keys(Box<keys::Args>),
 }
 
-/// Runs it.
+/// Runs a command.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     match command {
         Command::Check(args) => check::run(args, out),

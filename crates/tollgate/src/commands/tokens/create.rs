@@ -9,30 +9,30 @@ use tollgate_rules::duration;
 use crate::admin::ServerArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment, visible};
+use crate::render::{member, timestamp, visible};
 use crate::when;
 
-/// What the token shall be.
+/// The token to create.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// What people know it by: whose it is, what for
+    /// Name of the token: its owner or purpose
     #[arg(long, value_name = "NAME")]
     name: String,
-    /// check asks for decisions and nothing else; viewer reads; on-call also switches rules to shadow and back; operator
-    /// also changes rules, overrides and clients; admin also tokens and the mode off
+    /// check only asks for decisions; viewer reads; on-call also switches rules to shadow and back; operator also
+    /// changes rules, overrides and clients; admin also manages tokens and sets the mode off
     #[arg(long, value_name = "ROLE", value_parser = ["check", "viewer", "on-call", "operator", "admin"])]
     role: String,
-    /// Only in these namespaces; several: NS,NS
+    /// Restrict the token to these namespaces: NS,NS
     #[arg(long, value_name = "NS", value_delimiter = ',')]
     namespaces: Vec<String>,
-    /// It opens nothing any more after so long: 30d
+    /// Expires after this duration: 30d
     #[arg(long, value_name = "DURATION", value_parser = when::span, conflicts_with = "expires_at")]
     expires_in: Option<Span>,
-    /// ... or from this instant on: 2027-01-01T00:00:00Z
+    /// Expires at this time: 2027-01-01T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = when::instant)]
     expires_at: Option<Time>,
-    /// Print the token alone
+    /// Print only the token
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
     /// Print the API's JSON
@@ -42,21 +42,21 @@ pub struct Args {
     server: ServerArgs,
 }
 
-const HELP: &str = r#"The token is printed once; the server keeps a hash of it and cannot tell it again.
+const HELP: &str = r#"The token is printed once; the server stores only a hash of it.
 
 Examples:
   For a dashboard:
     tollgate tokens create --name grafana --role viewer
-  For CI, straight into a file:
+  For CI, into a file:
     (umask 077; tollgate tokens create --name ci --role operator \
       --namespaces shop --expires-in 90d --quiet > ci-token)
 
 Exit codes:
   0  created
-  1  refused: it is not valid
-  2  wrong usage, no answer, no valid token"#;
+  1  rejected: invalid values
+  2  wrong usage, no response, no valid token"#;
 
-/// Makes it.
+/// Creates the token.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let now = when::now();
     let mut body = Map::new();
@@ -66,25 +66,25 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         body.insert("namespaces".to_owned(), args.namespaces.clone().into());
     }
     body.extend(args.expires_at.map(|time| ("expires_at".to_owned(), when::text(time).into())));
-    // By the server's clock, not by ours.
+    // Relative to the server's clock.
     body.extend(args.expires_in.map(|span| ("expires_in".to_owned(), duration::display(span.nanos()).into())));
     let mut admin = args.server.admin()?;
-    // Without an idempotency key: its answer would have to be kept, and with it the secret.
+    // Without an idempotency key: the server would have to store the response, and the secret in it.
     let call = admin.call(Method::POST, &["v1", "tokens"]).json(Value::from(body).to_string());
-    let answer = admin.send(&call)?;
-    let made = answer.json()?;
-    let token = made.get("token").and_then(Value::as_str).context("the server did not tell the token")?;
+    let response = admin.send(&call)?;
+    let made = response.json()?;
+    let token = made.get("token").and_then(Value::as_str).context("the response contains no token")?;
     if args.json {
-        out.line(&answer.text())?;
+        out.line(&response.text())?;
     } else if args.quiet {
         out.line(token)?;
     } else {
         let expiry = made.get("expires_at").and_then(Value::as_str);
-        let expiry = expiry.map_or_else(|| "never expires".to_owned(), |at| format!("expires {}", moment(at, now)));
+        let expiry = expiry.map_or_else(|| "never expires".to_owned(), |at| format!("expires {}", timestamp(at, now)));
         let about = format!("created {} token {} for {}: {expiry}", args.role, member(&made, "token_id"), args.name);
         out.line(&visible(&about))?;
         out.line(&out.palette().strong(token))?;
-        out.line(&out.palette().faint("keep it: nobody can tell it again"))?;
+        out.line(&out.palette().faint("keep it: it is not shown again"))?;
     }
     Ok(Exit::Ok)
 }

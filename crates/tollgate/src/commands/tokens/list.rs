@@ -3,57 +3,41 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::admin::{ServerArgs, table};
+use crate::admin::{ListTable, ServerReadArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment};
-use crate::when;
+use crate::render::member;
 
-/// For whom.
+/// Output flags.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Print the API's JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    server: ServerArgs,
+    read: ServerReadArgs,
 }
 
 const HELP: &str = r#"Examples:
   tollgate tokens list
-  Which were never used?
+  Tokens that were never used:
     tollgate tokens list --json | jq -r '.tokens[] | select(.last_used_at == null).name'
 
 Exit codes:
   0  listed
-  2  wrong usage, no answer, no valid token"#;
+  2  wrong usage, no response, no valid token"#;
 
-/// Prints them.
+/// Prints the tokens.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let mut admin = args.server.admin()?;
+    let mut admin = args.read.server.admin()?;
     let call = admin.get(&["v1", "tokens"]);
-    let answer = admin.send(&call)?;
-    if args.json {
-        out.line(&answer.text())?;
-        return Ok(Exit::Ok);
-    }
-    let now = when::now();
-    let time = |entry: &Value, name: &str, never: &str| {
-        entry.get(name).and_then(Value::as_str).map_or_else(|| never.to_owned(), |text| moment(text, now))
-    };
-    let row = |entry: &Value| {
-        let namespaces = entry.get("namespaces").filter(|list| !list.is_null()).map(|_| member(entry, "namespaces"));
-        [
-            member(entry, "token_id"),
-            member(entry, "name"),
-            member(entry, "role"),
-            namespaces.unwrap_or_else(|| "all".to_owned()),
-            time(entry, "expires_at", "never"),
-            time(entry, "last_used_at", "never"),
-        ]
-    };
-    let heading = ["TOKEN", "NAME", "ROLE", "NAMESPACES", "EXPIRES", "LAST USED"];
-    table(&answer.json()?, "tokens", heading, row, out)?;
-    Ok(Exit::Ok)
+    ListTable::new("tokens", "none")
+        .field("TOKEN", "token_id")
+        .field("NAME", "name")
+        .field("ROLE", "role")
+        .column("NAMESPACES", |entry| match entry.get("namespaces") {
+            None | Some(Value::Null) => "all".to_owned(),
+            Some(_) => member(entry, "namespaces"),
+        })
+        .time("EXPIRES", "expires_at", "never")
+        .time("LAST USED", "last_used_at", "never")
+        .print_whole(&mut admin, &call, args.read.json, out)
 }

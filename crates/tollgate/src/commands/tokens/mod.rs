@@ -1,4 +1,4 @@
-//! `tollgate tokens ...`: who may use the admin API.
+//! `tollgate tokens ...`: access tokens.
 
 pub mod create;
 pub mod list;
@@ -10,18 +10,18 @@ use clap::Subcommand;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What to do with tokens.
+/// The token commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List tokens: names, roles, when they were last used; never the secrets
+    /// List tokens: names, roles, last use; never the secrets
     List(Box<list::Args>),
-    /// Make a token, and print it once
+    /// Create a token, and print it once
     Create(Box<create::Args>),
     /// Revoke a token
     Revoke(Box<revoke::Args>),
 }
 
-/// Runs one of them.
+/// Runs a command.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     match command {
         Command::List(args) => list::run(args, out),

@@ -1,5 +1,6 @@
-//! `tollgate violations [list|top]`: who was refused, how often.
+//! `tollgate violations [list|top]`: denied requests, counted by client, rule and minute.
 
+mod filter;
 pub mod list;
 pub mod top;
 
@@ -9,28 +10,28 @@ use clap::Subcommand;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What to look at; by itself it lists.
+/// The violation commands; `list` is the default.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = list::HELP)]
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    list: list::Filter,
+    list: list::ViolationListArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List refusals by client, rule and minute, the latest first
-    List(Box<list::Args>),
-    /// Show who or what was refused most
+    /// List denied requests by client, rule and minute, the latest first
+    List(Box<list::ViolationListArgs>),
+    /// Show the clients, rules or endpoints with the most denied requests
     Top(Box<top::Args>),
 }
 
-/// Runs one of them.
+/// Runs a command.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     match &args.command {
-        Some(Command::List(inner)) => list::run(&inner.filter, out),
+        Some(Command::List(inner)) => list::run(inner, out),
         Some(Command::Top(inner)) => top::run(inner, out),
         None => list::run(&args.list, out),
     }

@@ -1,16 +1,16 @@
-//! Decisions that were made in this process.
+//! Decisions of this process.
 
 use tollgate_core::{Outcome, Span, Wait};
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::Rule;
 
-use super::{Row, Said, Shown, room_text, wait_text};
+use super::view::{DecisionView, RowVerdict, RulingRow, room_text, wait_text};
 use crate::render::visible;
 
-impl From<&Decision> for Shown {
-    fn from(decision: &Decision) -> Shown {
+impl From<&Decision> for DecisionView {
+    fn from(decision: &Decision) -> DecisionView {
         let deciding = decision.deciding_rule();
-        Shown {
+        DecisionView {
             allowed: decision.is_allowed(),
             rule: deciding.map(|(rule, _)| rule.name.clone()),
             reason: decision.reason().map(|reason| reason.text().to_owned()),
@@ -24,15 +24,15 @@ impl From<&Decision> for Shown {
     }
 }
 
-fn row(decision: &Decision, ruling: &Ruling) -> Row {
+fn row(decision: &Decision, ruling: &Ruling) -> RulingRow {
     let outcome = ruling.outcome.as_ref();
-    Row {
+    RulingRow {
         decides: decision.deciding().is_some_and(|deciding| deciding.rule == ruling.rule),
         name: decision.rule(ruling).map(label).unwrap_or_default(),
-        said: match outcome {
-            _ if ruling.refused() => Said::Denied,
-            None => Said::Unlimited,
-            Some(_) => Said::Allowed,
+        verdict: match outcome {
+            _ if ruling.refused() => RowVerdict::Denied,
+            None => RowVerdict::Unlimited,
+            Some(_) => RowVerdict::Allowed,
         },
         limit: outcome.map(|outcome| outcome.limit),
         remaining: outcome.map(|outcome| outcome.remaining),
@@ -43,7 +43,7 @@ fn row(decision: &Decision, ruling: &Ruling) -> Row {
     }
 }
 
-/// A rule's name; one that was made up for it is no help without the place of the rule.
+/// The name of a rule; a generated name is followed by the line of the rule.
 fn label(rule: &Rule) -> String {
     match rule.spec.name {
         Some(_) => rule.name.clone(),
@@ -51,15 +51,15 @@ fn label(rule: &Rule) -> String {
     }
 }
 
-/// What one rule said, in one line: `per-key allowed (4 of 5 left)`.
+/// The outcome of one rule in one line: `per-key allowed (4 of 5 left)`.
 pub fn ruling_text(decision: &Decision, ruling: &Ruling) -> String {
     let name = decision.rule(ruling).map_or("?", |rule| rule.name.as_str());
     let room = |outcome: &Outcome| room_text(outcome.remaining, outcome.limit);
-    let said = match &ruling.outcome {
+    let verdict = match &ruling.outcome {
         None => "sets no limit".to_owned(),
         Some(outcome) if outcome.allowed => format!("allowed ({})", room(outcome)),
         Some(outcome) => format!("denied ({}; {})", room(outcome), wait_text(outcome.wait)),
     };
     let shadow = if ruling.enforced { "" } else { ", only in shadow" };
-    visible(&format!("{name} {said}{shadow}"))
+    visible(&format!("{name} {verdict}{shadow}"))
 }

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,30 +7,30 @@ use hdrhistogram::Histogram;
 
 use crate::clock::SECOND;
 
-/// Everything that was counted in the measured time, warm-up left out.
+/// Everything that was counted in the measured time, without the warm-up.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LoadReport {
     /// The measured time.
     pub duration: Duration,
     /// Requests written.
     pub sent: u64,
-    /// Replies read, also those that came after the last request was sent.
+    /// Replies read, including those that arrived after the measured time.
     pub answered: u64,
-    /// Replies that let the request pass.
+    /// Replies that allowed the request.
     pub allowed: u64,
-    /// Replies that did not.
+    /// Replies that denied the request.
     pub denied: u64,
-    /// Open loop: requests that were due and never sent, because no connection had room in time.
+    /// Open loop: requests that were due and not sent, because no connection had room in time.
     pub unsent: u64,
-    /// Connections opened again after the server had closed them, or after an error.
+    /// Connections reopened after the server closed them, or after an error.
     pub reconnects: u64,
-    /// What went wrong.
+    /// Errors, by kind.
     pub errors: Errors,
     /// Replies per second of the measured time.
     pub rate: f64,
-    /// From request (in the open loop: from when it was due) to reply.
-    pub latency: Latency,
-    /// What the generator's own thread spent.
+    /// Time from the request (in the open loop: from its due time) to the reply.
+    pub latency: LatencyHistogram,
+    /// CPU time of the generator's thread.
     pub cpu: Duration,
     /// One entry per second of the measured time; the last may be shorter.
     pub seconds: Vec<Second>,
@@ -39,67 +39,67 @@ pub struct Outcome {
 /// One second of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Second {
-    /// Seconds of measured time at its end.
+    /// Measured time at its end, in seconds.
     pub at: f64,
-    /// Replies per second in it.
+    /// Replies per second.
     pub rate: f64,
-    /// Replies that let the request pass.
+    /// Replies that allowed the request.
     pub allowed: u64,
-    /// Replies that did not.
+    /// Replies that denied the request.
     pub denied: u64,
-    /// What went wrong, all kinds.
+    /// Number of errors of all kinds.
     pub errors: u64,
-    /// The middle of the latencies.
+    /// Median latency.
     pub p50: Duration,
-    /// All but one in a hundred were faster.
+    /// 99th percentile of the latency.
     pub p99: Duration,
 }
 
-/// What went wrong, by kind.
+/// Errors of a run, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
     /// Connections that could not be opened.
     pub connect: u64,
     /// Requests lost with a connection that the server closed.
     pub closed: u64,
-    /// Requests whose reply did not come in time.
+    /// Requests whose reply timed out.
     pub timeout: u64,
-    /// Requests lost because what came back was no reply.
+    /// Requests lost because the server sent something that is not a reply.
     pub malformed: u64,
-    /// Replies that were no decision, by status.
+    /// Replies without a decision, by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// What the first of them said.
+    /// Text of the first error.
     pub first: Option<String>,
 }
 
 impl Errors {
-    /// Replies that were no decision.
+    /// Number of replies without a decision.
     pub fn status(&self) -> u64 {
         self.statuses.values().sum()
     }
 
-    /// All of them.
+    /// Number of all errors.
     pub fn total(&self) -> u64 {
         self.connect + self.closed + self.timeout + self.malformed + self.status()
     }
 }
 
-/// All latencies, to three digits.
+/// A histogram of latencies, to three significant digits.
 #[derive(Clone, Debug)]
-pub struct Latency {
+pub struct LatencyHistogram {
     nanos: Histogram<u64>,
 }
 
-/// What a histogram can tell apart: from here on.
+/// Smallest latency that the histogram can represent, in nanoseconds.
 const LEAST: u64 = 100;
-/// And up to here: longer than any timeout that makes sense.
+/// Largest latency: longer than any reasonable timeout.
 const MOST: u64 = 600 * SECOND;
 
-impl Latency {
-    /// None so far.
-    pub(crate) fn new() -> Latency {
+impl LatencyHistogram {
+    /// An empty histogram.
+    pub(crate) fn new() -> LatencyHistogram {
         let nanos = Histogram::new_with_bounds(LEAST, MOST, 3).expect("these bounds make a histogram");
-        Latency { nanos }
+        LatencyHistogram { nanos }
     }
 
     #[inline]
@@ -107,7 +107,7 @@ impl Latency {
         self.nanos.saturating_record(nanos.clamp(LEAST, MOST));
     }
 
-    pub(crate) fn add(&mut self, other: &Latency) {
+    pub(crate) fn add(&mut self, other: &LatencyHistogram) {
         self.nanos.add(&other.nanos).expect("all histograms have the same bounds");
     }
 
@@ -115,17 +115,17 @@ impl Latency {
         self.nanos.clear();
     }
 
-    /// How many were recorded.
+    /// Number of recorded latencies.
     pub fn len(&self) -> u64 {
         self.nanos.len()
     }
 
-    /// True if nothing was recorded.
+    /// True if no latency was recorded.
     pub fn is_empty(&self) -> bool {
         self.nanos.is_empty()
     }
 
-    /// The latency that this part of all replies kept within; `0.99` for p99.
+    /// The latency at a quantile; `0.99` for p99.
     pub fn quantile(&self, part: f64) -> Duration {
         Duration::from_nanos(self.nanos.value_at_quantile(part))
     }
@@ -145,9 +145,9 @@ impl Latency {
         Duration::from_nanos(self.nanos.mean() as u64)
     }
 
-    /// How many took longer than `from` and no longer than `to`.
+    /// Number of latencies above `from` and up to `to`.
     pub fn between(&self, from: Duration, to: Duration) -> u64 {
-        // Not the histogram's own count, which takes in the whole step around either end: neighbours would overlap.
+        // Not the histogram's own count, which includes the whole bucket at both ends: adjacent ranges would overlap.
         let within = |nanos: u64| Duration::from_nanos(nanos) > from && Duration::from_nanos(nanos) <= to;
         let steps = self.nanos.iter_recorded().filter(|step| within(step.value_iterated_to()));
         steps.map(|step| step.count_at_value()).sum()
@@ -159,8 +159,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_stretches_do_not_overlap() {
-        let mut latency = Latency::new();
+    fn adjacent_ranges_do_not_overlap() {
+        let mut latency = LatencyHistogram::new();
         (1..2_000).for_each(|number| latency.record(number * 997));
         let edges = [0, 100, 5_000, 70_000, 300_000, 1_000_000, 2_000_000].map(Duration::from_nanos);
         let counts = edges.array_windows().map(|[from, to]| latency.between(*from, *to));

@@ -1,13 +1,13 @@
-//! Explanations for people, from the JSON that `/v1/explain` answers and that `tollgate explain` makes in this process:
-//! one shape, so that both look alike. Every value is shown through [`visible`], because a server may say anything.
+//! Explanations as text, from the JSON of `/v1/explain` or of `tollgate explain --rules`, which have the same format.
+//! Every value is printed through [`visible`], because it may come from a server.
 
 use serde_json::Value;
 use tollgate_core::Span;
 use tollgate_rules::duration;
 
-use super::{Palette, Shown, for_people, visible};
+use super::{DecisionView, Palette, human_duration, visible};
 
-/// Every rule and what it makes of the request, then the decision.
+/// Every rule and its evaluation of the request, then the decision.
 pub fn explained_text(request: &str, explained: &Value, palette: Palette) -> String {
     let mut text = format!("{}  {}\n", palette.faint("request "), visible(request));
     let known = explained.get("client").and_then(Value::as_object).into_iter().flatten();
@@ -22,7 +22,7 @@ pub fn explained_text(request: &str, explained: &Value, palette: Palette) -> Str
         text.push('\n');
     }
     let decision = explained.get("decision").unwrap_or(&Value::Null);
-    text + &format!("{}  {}\n", palette.faint("decision"), Shown::from(decision).headline(palette))
+    text + &format!("{}  {}\n", palette.faint("decision"), DecisionView::from(decision).headline(palette))
 }
 
 /// The effective values of one rule.
@@ -50,7 +50,7 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
     let mut text = format!("{}: {verdict}\n", heading(rule, palette));
     let mut add = |label: &str, value: &str| text.push_str(&labelled(label, value, palette));
     if !applies {
-        add("because", string(rule, "because").unwrap_or("it did not say why"));
+        add("because", string(rule, "because").unwrap_or("no reason given"));
         return text;
     }
     if let Some(bucket) = string(rule, "bucket") {
@@ -105,10 +105,10 @@ pub(super) fn labelled(label: &str, value: &str, palette: Palette) -> String {
 /// Patterns by attribute; unwanted ones begin with `!`.
 fn matches_text(of: &Value) -> String {
     let conditions = of.get("match").and_then(Value::as_object).into_iter().flatten();
-    // JSON objects are sorted by name here; what is matched last is the endpoint, as in most rules files.
+    // JSON objects are sorted by name; the endpoint comes last, as in most rules files.
     let (endpoint, others): (Vec<_>, Vec<_>) = conditions.partition(|(name, _)| *name == "endpoint");
-    let said = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", strings(patterns)));
-    match said.collect::<Vec<_>>().join("; ") {
+    let shown = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", strings(patterns)));
+    match shown.collect::<Vec<_>>().join("; ") {
         text if text.is_empty() => "every request".to_owned(),
         text => text,
     }
@@ -166,7 +166,7 @@ fn policy_text(rule: &Value) -> String {
     words.extend(string(rule, "max_memory").map(|share| format!("max_memory {share}")));
     words.extend(string(rule, "lease").map(|lease| format!("lease {lease}")));
     let resource = string(rule, "resource").filter(|resource| Some(*resource) != string(rule, "name"));
-    words.extend(resource.map(|resource| format!("told as {resource}")));
+    words.extend(resource.map(|resource| format!("resource {resource}")));
     words.join(", ")
 }
 
@@ -188,25 +188,56 @@ pub(super) fn key_text(rule: &Value) -> String {
     }
 }
 
-/// How full the bucket was before this request.
+/// Why the bucket of an applicable rule was not read.
+enum Reading {
+    /// The rule keeps no bucket.
+    None,
+    /// The store did not respond: `on_fail` decided.
+    Failed,
+    /// Limits are switched off: no rule was evaluated.
+    Skipped,
+}
+
+fn reading(rule: &Value) -> Reading {
+    match (string(rule, "bucket"), rule.get("allowed")) {
+        (None, _) => Reading::None,
+        (Some(_), Some(_)) => Reading::Failed,
+        (Some(_), None) => Reading::Skipped,
+    }
+}
+
+/// The state of the bucket before this request.
 fn state_text(rule: &Value) -> String {
     let limit = rule.get("limit").and_then(|limit| number(limit, "capacity")).unwrap_or(0);
     match number(rule, "used_before") {
         Some(0) => format!("unused, {} left", number(rule, "remaining_before").unwrap_or(limit)),
         Some(used) => format!("{used} of {limit} used"),
-        None => "keeps none".to_owned(),
+        None => match reading(rule) {
+            Reading::None => "keeps none".to_owned(),
+            Reading::Failed => "unknown: the store could not be asked".to_owned(),
+            Reading::Skipped => "not read: limits are switched off".to_owned(),
+        },
     }
 }
 
 fn outcome_text(rule: &Value) -> String {
-    let Some(remaining) = number(rule, "remaining") else { return "allowed without limit".to_owned() };
+    let Some(remaining) = number(rule, "remaining") else {
+        return match reading(rule) {
+            Reading::None => "allowed without limit".to_owned(),
+            Reading::Skipped => "allowed: limits are switched off".to_owned(),
+            Reading::Failed => {
+                let verdict = if flag(rule, "allowed") { "allowed" } else { "denied" };
+                format!("{verdict} by on_fail {}", string(rule, "on_fail").unwrap_or("?"))
+            }
+        };
+    };
     let millis = |name: &str| number(rule, name).map(|millis| Span::from_nanos(millis.saturating_mul(1_000_000)));
     let verdict = match (flag(rule, "allowed"), millis("retry_after_ms")) {
         (true, _) => "allowed".to_owned(),
-        (false, Some(wait)) => format!("denied, retry after {}", for_people(wait)),
+        (false, Some(wait)) => format!("denied, retry after {}", human_duration(wait)),
         (false, None) => "denied, can never pass".to_owned(),
     };
-    let reset = millis("reset_after_ms").map(|reset| format!(", as new after {}", for_people(reset)));
+    let reset = millis("reset_after_ms").map(|reset| format!(", as new after {}", human_duration(reset)));
     format!("{verdict}, {remaining} left{}", reset.unwrap_or_default())
 }
 
@@ -229,4 +260,23 @@ pub(super) fn number(value: &Value, name: &str) -> Option<u64> {
 
 fn flag(value: &Value, name: &str) -> bool {
     value.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// An unavailable store is not a rule without a bucket.
+    #[test]
+    fn a_count_that_could_not_be_read_is_unknown() {
+        let texts = |rule: Value| [state_text(&rule), outcome_text(&rule)];
+        let unlimited = json!({ "allowed": true });
+        assert_eq!(texts(unlimited), ["keeps none", "allowed without limit"]);
+        let away = json!({ "bucket": "12ab", "allowed": false, "on_fail": "deny", "limit": { "capacity": 5 } });
+        assert_eq!(texts(away), ["unknown: the store could not be asked", "denied by on_fail deny"]);
+        let off = json!({ "bucket": "12ab", "on_fail": "local", "limit": { "capacity": 5 } });
+        assert_eq!(texts(off), ["not read: limits are switched off", "allowed: limits are switched off"]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Where a server is: `http://HOST:PORT`, `https://HOST:PORT`, `unix:/path`.
+//! The URL of a server: `http://HOST:PORT`, `https://HOST:PORT`, `unix:/path`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,68 +7,68 @@ use std::str::FromStr;
 
 use hyper::Uri;
 
-/// A server's address, read and checked.
+/// The URL of a server, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    place: Place,
-    /// What stands before every path; empty, or begins with `/` and does not end with it.
+pub struct ServerUrl {
+    address: ServerAddress,
+    /// Path prefix of the API; empty, or with a leading and without a trailing `/`.
     prefix: String,
     text: String,
 }
 
-/// How to get there.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Over TCP.
+pub enum ServerAddress {
+    /// A TCP address.
     Tcp {
-        /// The name or address, without brackets.
+        /// Host name or IP address, without brackets.
         host: String,
         /// The port.
         port: u16,
-        /// Whether TLS is spoken there.
+        /// True for https.
         tls: bool,
     },
     /// A Unix domain socket.
     Unix(PathBuf),
 }
 
-impl Target {
-    /// How to get there.
-    pub fn place(&self) -> &Place {
-        &self.place
+impl ServerUrl {
+    /// The address of a server.
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
-    /// What stands before every path of the API.
+    /// Path prefix of the API.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether TLS is spoken there.
+    /// True for https.
     pub fn is_tls(&self) -> bool {
-        matches!(self.place, Place::Tcp { tls: true, .. })
+        matches!(self.address, ServerAddress::Tcp { tls: true, .. })
     }
 
-    /// Whether it is on this machine, and no name could lead elsewhere.
+    /// True if the server is on this machine.
     pub fn is_local(&self) -> bool {
-        match &self.place {
-            Place::Unix(_) => true,
-            Place::Tcp { host, .. } => {
+        match &self.address {
+            ServerAddress::Unix(_) => true,
+            ServerAddress::Tcp { host, .. } => {
                 host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
             }
         }
     }
 
-    /// What the `Host` field says.
+    /// The value of the `Host` header.
     pub fn authority(&self) -> String {
-        match &self.place {
-            Place::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
-            Place::Tcp { host, port, .. } => format!("{host}:{port}"),
-            Place::Unix(_) => "localhost".to_owned(),
+        match &self.address {
+            ServerAddress::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+            ServerAddress::Tcp { host, port, .. } => format!("{host}:{port}"),
+            ServerAddress::Unix(_) => "localhost".to_owned(),
         }
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -76,14 +76,18 @@ impl fmt::Display for Target {
 
 const WANTED: &str = "write http://HOST:PORT, https://HOST:PORT or unix:/path";
 
-impl FromStr for Target {
+impl FromStr for ServerUrl {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Target, String> {
+    fn from_str(text: &str) -> Result<ServerUrl, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             return match Path::new(path).is_absolute() {
-                true => Ok(Target { place: Place::Unix(path.into()), prefix: String::new(), text: text.to_owned() }),
+                true => Ok(ServerUrl {
+                    address: ServerAddress::Unix(path.into()),
+                    prefix: String::new(),
+                    text: text.to_owned(),
+                }),
                 false => Err("the path of a socket begins with /: write unix:/path".to_owned()),
             };
         }
@@ -106,7 +110,11 @@ impl FromStr for Target {
         }
         let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let prefix = uri.path().trim_end_matches('/').to_owned();
-        Ok(Target { place: Place::Tcp { host, port, tls }, prefix, text: text.trim_end_matches('/').to_owned() })
+        Ok(ServerUrl {
+            address: ServerAddress::Tcp { host, port, tls },
+            prefix,
+            text: text.trim_end_matches('/').to_owned(),
+        })
     }
 }
 
@@ -115,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_addresses() {
+    fn parses_urls() {
         let cases = [
             ("http://127.0.0.1:8080", "127.0.0.1:8080", "", false),
             ("http://localhost:8080/", "localhost:8080", "", false),
@@ -125,13 +133,13 @@ mod tests {
             ("unix:///run/tollgate.sock", "localhost", "", false),
         ];
         for (text, authority, prefix, tls) in cases {
-            let target: Target = text.parse().expect(text);
+            let target: ServerUrl = text.parse().expect(text);
             assert_eq!((target.authority().as_str(), target.prefix(), target.is_tls()), (authority, prefix, tls));
         }
     }
 
     #[test]
-    fn knows_this_machine() {
+    fn recognises_this_machine() {
         for (text, local) in [
             ("http://127.0.0.1:8090", true),
             ("http://[::1]:8090", true),
@@ -141,13 +149,13 @@ mod tests {
             ("http://10.0.0.1:8090", false),
             ("http://0.0.0.0:8090", false),
         ] {
-            assert_eq!(text.parse::<Target>().unwrap().is_local(), local, "{text}");
+            assert_eq!(text.parse::<ServerUrl>().unwrap().is_local(), local, "{text}");
         }
     }
 
     #[test]
-    fn refuses_what_is_no_address_of_a_server() {
-        for (text, said) in [
+    fn rejects_invalid_urls() {
+        for (text, message) in [
             ("", "not a URL"),
             ("localhost:8080", "write http://"),
             ("ftp://a", "write http://"),
@@ -156,8 +164,8 @@ mod tests {
             ("unix:tollgate.sock", "begins with /"),
             ("http://a b", "not a URL"),
         ] {
-            let error = text.parse::<Target>().expect_err(text);
-            assert!(error.contains(said), "{text}: {error}");
+            let error = text.parse::<ServerUrl>().expect_err(text);
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says instead of doing something, field by field.
+//! Problem documents of a server.
 
 use std::fmt;
 
@@ -8,58 +8,58 @@ use serde_json::Value;
 use crate::exit::Exit;
 use crate::render::{Palette, visible};
 
-/// A problem document (RFC 9457) as it is told at a terminal.
+/// A problem document (RFC 9457).
 #[derive(Debug)]
-pub struct Refusal {
-    /// Who refused.
+pub struct ApiProblem {
+    /// The server.
     pub from: String,
-    /// With which status.
+    /// The status.
     pub status: StatusCode,
-    /// Stable name of the reason.
+    /// The stable code of the problem.
     pub code: String,
     detail: String,
-    wrong: Vec<Wrong>,
-    /// What to do about it, if the server did not say.
+    wrong: Vec<FieldProblem>,
+    /// Advice of the command line.
     advice: Option<String>,
 }
 
-/// One field that is not as it should be.
+/// An invalid field.
 #[derive(Debug)]
-struct Wrong {
+struct FieldProblem {
     field: String,
     message: String,
     help: Option<String>,
 }
 
-impl Refusal {
-    /// Reads a problem document.
-    pub fn read(from: &str, status: StatusCode, problem: &Value) -> Refusal {
+impl ApiProblem {
+    /// Parses a problem document.
+    pub fn read(from: &str, status: StatusCode, problem: &Value) -> ApiProblem {
         let member = |name: &str| text(problem, name);
-        let detail = member("detail").or_else(|| member("title")).unwrap_or_else(|| "it did not say why".to_owned());
+        let detail = member("detail").or_else(|| member("title")).unwrap_or_else(|| "no reason given".to_owned());
         let list = problem.get("errors").and_then(Value::as_array).into_iter().flatten();
-        let mut wrong: Vec<Wrong> = list.filter_map(Wrong::read).collect();
+        let mut wrong: Vec<FieldProblem> = list.filter_map(FieldProblem::read).collect();
         if let (Some(field), true) = (member("field"), wrong.is_empty()) {
-            wrong.push(Wrong { field, message: detail.clone(), help: member("help") });
+            wrong.push(FieldProblem { field, message: detail.clone(), help: member("help") });
         }
         let code = member("code").unwrap_or_else(|| "?".to_owned());
-        Refusal { from: from.to_owned(), status, code, detail, wrong, advice: None }
+        ApiProblem { from: from.to_owned(), status, code, detail, wrong, advice: None }
     }
 
-    /// The same with a word about what to do next, for where the server cannot know.
-    pub fn advised(mut self, advice: impl Into<String>) -> Refusal {
+    /// Adds advice that the server cannot give.
+    pub fn with_advice(mut self, advice: impl Into<String>) -> ApiProblem {
         self.advice = Some(advice.into());
         self
     }
 
-    /// The same, told in other words.
-    pub fn saying(mut self, detail: impl Into<String>) -> Refusal {
+    /// Replaces the detail and the fields.
+    pub fn with_detail(mut self, detail: impl Into<String>) -> ApiProblem {
         self.detail = detail.into();
         self.wrong.clear();
         self
     }
 
-    /// No, or nobody knows: whoever lacks a token, comes too often, asks at the wrong door or meets a server in trouble has
-    /// not been answered.
+    /// The exit code: a negative result, or a failure if the server did not evaluate the call, because of a missing
+    /// token, too many requests, a wrong path or an error of the server.
     pub fn exit(&self) -> Exit {
         let unanswered = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
         let heard = self.code != "no_such_path" && !unanswered.contains(&self.status);
@@ -69,7 +69,7 @@ impl Refusal {
         }
     }
 
-    /// What it says, line by line: every field with what would be right, or the reason as a whole.
+    /// The problem as text: every invalid field with its help, or the detail.
     pub fn lines(&self, palette: Palette) -> String {
         let reason = match self.wrong.as_slice() {
             [] => visible(&self.detail),
@@ -93,14 +93,14 @@ impl Refusal {
     }
 }
 
-impl Wrong {
-    fn read(value: &Value) -> Option<Wrong> {
+impl FieldProblem {
+    fn read(value: &Value) -> Option<FieldProblem> {
         let message = text(value, "message").or_else(|| text(value, "detail"))?;
-        Some(Wrong { field: text(value, "field").unwrap_or_default(), message, help: text(value, "help") })
+        Some(FieldProblem { field: text(value, "field").unwrap_or_default(), message, help: text(value, "help") })
     }
 
     fn line(&self, palette: Palette) -> String {
-        // Some messages begin with the field themselves.
+        // Some messages begin with the name of the field.
         let message =
             self.message.strip_prefix(&self.field).map_or(self.message.as_str(), |rest| rest.trim_start_matches(": "));
         match self.field.as_str() {
@@ -111,13 +111,13 @@ impl Wrong {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ApiProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} refused it: {} ({}, status {})", self.from, self.detail, self.code, self.status.as_u16())
+        write!(f, "{} rejected the call: {} ({}, status {})", self.from, self.detail, self.code, self.status.as_u16())
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ApiProblem {}
 
 fn text(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -129,13 +129,13 @@ mod tests {
 
     use super::*;
 
-    fn said(status: u16, problem: &Value) -> String {
+    fn shown(status: u16, problem: &Value) -> String {
         let status = StatusCode::from_u16(status).unwrap();
-        Refusal::read("http://a", status, problem).lines(Palette { colour: false })
+        ApiProblem::read("http://a", status, problem).lines(Palette { colour: false })
     }
 
     #[test]
-    fn every_field_has_a_line_and_nothing_speaks_to_the_terminal() {
+    fn every_field_has_a_line_without_control_characters() {
         let problem = json!({
             "title": "Not valid", "status": 422, "detail": "the rule is not valid", "code": "invalid",
             "errors": [
@@ -145,31 +145,31 @@ mod tests {
         });
         let expected = "error: 2 problems (invalid, status 422)\n  limit.window: `60` has no unit\n    \
                         help: write 60s\n  odd \\u{1b}[31m\n";
-        assert_eq!(said(422, &problem), expected);
+        assert_eq!(shown(422, &problem), expected);
     }
 
     #[test]
-    fn a_single_field_is_told_once() {
+    fn a_single_field_is_printed_once() {
         let problem = json!({ "detail": "there is no such field", "code": "unknown_field", "field": "limt", "help": "did you mean `limit`?" });
         let expected =
             "error: limt: there is no such field (unknown_field, status 400)\n    help: did you mean `limit`?\n";
-        assert_eq!(said(400, &problem), expected);
+        assert_eq!(shown(400, &problem), expected);
         let problem =
             json!({ "detail": "x", "code": "c", "errors": [{ "field": "a.b", "message": "a.b should be 1" }] });
-        assert_eq!(said(422, &problem), "error: a.b should be 1 (c, status 422)\n");
+        assert_eq!(shown(422, &problem), "error: a.b should be 1 (c, status 422)\n");
         let problem = json!({ "detail": "x", "code": "c", "errors": [{ "field": "a.b", "message": "a.b: no" }] });
-        assert_eq!(said(422, &problem), "error: a.b: no (c, status 422)\n");
-        assert_eq!(said(500, &json!({})), "error: it did not say why (?, status 500)\n");
+        assert_eq!(shown(422, &problem), "error: a.b: no (c, status 422)\n");
+        assert_eq!(shown(500, &json!({})), "error: no reason given (?, status 500)\n");
     }
 
     #[test]
-    fn who_was_not_heard_has_no_answer() {
+    fn a_call_that_was_not_evaluated_is_a_failure() {
         for (status, exit) in [(404, Exit::No), (412, Exit::No), (422, Exit::No), (401, Exit::Unusable)] {
-            assert_eq!(Refusal::read("", StatusCode::from_u16(status).unwrap(), &json!({})).exit(), exit);
+            assert_eq!(ApiProblem::read("", StatusCode::from_u16(status).unwrap(), &json!({})).exit(), exit);
         }
         for status in [403, 429, 500, 503, 507] {
-            let refusal = Refusal::read("", StatusCode::from_u16(status).unwrap(), &json!({}));
-            assert_eq!(refusal.exit(), Exit::Unusable, "{status}");
+            let problem = ApiProblem::read("", StatusCode::from_u16(status).unwrap(), &json!({}));
+            assert_eq!(problem.exit(), Exit::Unusable, "{status}");
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Decisions as `/v1/check` answers them. Members that are missing are shown as unknown, not refused: a newer server
-//! may say more, an older one less.
+//! Decisions in the JSON of `/v1/check`. Missing members are shown as unknown, not rejected: servers of other versions
+//! may send other members.
 
 use serde_json::Value;
 use tollgate_core::{Span, Wait};
 
-use super::{Row, Said, Shown};
+use super::view::{DecisionView, RowVerdict, RulingRow};
 
-impl From<&Value> for Shown {
-    fn from(answer: &Value) -> Shown {
+impl From<&Value> for DecisionView {
+    fn from(answer: &Value) -> DecisionView {
         let rule = text(answer, "rule");
         let rows = match answer.get("rules").and_then(Value::as_array) {
-            Some(rules) => rules.iter().map(|said| row(said, rule.as_deref())).collect(),
-            // One rule alone is not listed: the answer is about it.
+            Some(rules) => rules.iter().map(|verdict| row(verdict, rule.as_deref())).collect(),
+            // A single rule is not listed: its members are those of the response.
             None if rule.is_some() => vec![row(answer, rule.as_deref())],
             None => Vec::new(),
         };
-        Shown {
+        DecisionView {
             allowed: flag(answer, "allowed"),
             room: number(answer, "remaining").zip(number(answer, "limit")),
             reason: text(answer, "reason"),
@@ -29,29 +29,29 @@ impl From<&Value> for Shown {
     }
 }
 
-fn row(said: &Value, deciding: Option<&str>) -> Row {
-    let name = text(said, "rule").unwrap_or_else(|| "?".to_owned());
-    let (limit, remaining) = (number(said, "limit"), number(said, "remaining"));
-    Row {
+fn row(verdict: &Value, deciding: Option<&str>) -> RulingRow {
+    let name = text(verdict, "rule").unwrap_or_else(|| "?".to_owned());
+    let (limit, remaining) = (number(verdict, "limit"), number(verdict, "remaining"));
+    RulingRow {
         decides: deciding == Some(&name),
         name,
-        said: match flag(said, "allowed") {
-            false => Said::Denied,
-            true if limit.is_none() => Said::Unlimited,
-            true => Said::Allowed,
+        verdict: match flag(verdict, "allowed") {
+            false => RowVerdict::Denied,
+            true if limit.is_none() => RowVerdict::Unlimited,
+            true => RowVerdict::Allowed,
         },
         limit,
         remaining,
-        wait: wait(said),
+        wait: wait(verdict),
         reset: None,
-        delay: millis(said, "delay_ms").unwrap_or(Span::ZERO),
-        shadow: flag(said, "shadow"),
+        delay: millis(verdict, "delay_ms").unwrap_or(Span::ZERO),
+        shadow: flag(verdict, "shadow"),
     }
 }
 
-fn wait(said: &Value) -> Wait {
-    match millis(said, "retry_after_ms") {
-        _ if flag(said, "never") => Wait::Never,
+fn wait(verdict: &Value) -> Wait {
+    match millis(verdict, "retry_after_ms") {
+        _ if flag(verdict, "never") => Wait::Never,
         Some(span) => Wait::For(span),
         None => Wait::None,
     }
@@ -90,17 +90,17 @@ rules:
 key_by: api_key
 "#;
 
-    /// What a server answers shows the same as what was decided, but for what an answer does not carry.
+    /// The JSON of a decision shows the same as the decision itself, except for members that the JSON lacks.
     #[test]
-    fn shows_what_the_decision_itself_shows() {
+    fn json_shows_the_same_as_the_decision() {
         for (tier, cost) in [("free", 1), ("free", 2), ("free", 3), ("paid", 1), ("paid", 7), ("none", 1)] {
             let engine = Engine::on_clock(rules_from_yaml(RULES).unwrap(), ManualClock::at(Time::from_secs(86_400)));
             let request = Request::new().with(Attribute::ApiKey, "a").with(Attribute::Tier, tier).cost(cost);
             for _ in 0..3 {
                 let decision = engine.decide_now(&request);
-                let mut made = Shown::from(&decision);
+                let mut made = DecisionView::from(&decision);
                 made.rows.iter_mut().for_each(|row| row.reset = None);
-                assert_eq!(Shown::from(&decision_json(&decision)), made, "{tier} {cost}");
+                assert_eq!(DecisionView::from(&decision_json(&decision)), made, "{tier} {cost}");
             }
         }
     }

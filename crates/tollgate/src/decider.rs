@@ -1,7 +1,7 @@
-//! Who decides: a rules file in this process, or a server that runs.
+//! What decides: a rules file in this process, or a running server.
 //!
-//! A flag beats the environment, also across the two: `--url` is meant although `TOLLGATE_RULES` is set. clap's own
-//! conflicts cannot tell, so the choice is made here, from where each value came.
+//! A flag wins over the environment, also across the two: `--url` counts although `TOLLGATE_RULES` is set. clap's
+//! conflicts do not distinguish flags from variables, so this module does.
 
 use std::path::PathBuf;
 
@@ -9,44 +9,44 @@ use anyhow::{Result, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-use crate::admin::{ADMIN, first_token};
-use crate::client::{Client, Target, Token, Trust};
+use crate::admin::{DEFAULT_ADMIN_URL, first_token};
+use crate::client::{ApiClient, BearerToken, ServerUrl, TlsTrust};
 
-/// Whose decision is asked for.
+/// What decides.
 #[derive(Clone, Debug)]
-pub enum Judge {
-    /// That of this process, under the rules of this file.
+pub enum Decider {
+    /// This process, by the rules of this file.
     Rules(PathBuf),
-    /// That of a server.
-    Server(Server),
+    /// A running server.
+    Server(RemoteServer),
 }
 
-/// A server, and how it is spoken to.
+/// A running server, and how to connect to it.
 #[derive(Clone, Debug)]
-pub struct Server {
-    target: Target,
+pub struct RemoteServer {
+    target: ServerUrl,
     token_file: Option<PathBuf>,
     ca: Option<PathBuf>,
 }
 
-impl Server {
+impl RemoteServer {
     /// A client that has not connected yet.
-    pub fn client(&self) -> Result<Client> {
-        let trust = Trust { ca: self.ca.clone(), identity: None };
-        let token = match Token::find(self.token_file.as_deref())? {
-            // Where the server listens for callers without tokens, nothing becomes of it.
+    pub fn client(&self) -> Result<ApiClient> {
+        let trust = TlsTrust { ca: self.ca.clone(), identity: None };
+        let token = match BearerToken::find(self.token_file.as_deref())? {
+            // A listener without authentication ignores the token.
             None if self.target.is_local() => first_token()?,
             token => token,
         };
-        Client::new(self.target.clone(), token, &trust)
+        ApiClient::new(self.target.clone(), token, &trust)
     }
 }
 
-/// What the command line and the environment say about it.
+/// The flags and variables that select the decider.
 #[derive(Debug)]
-pub struct JudgeArgs {
+pub struct DeciderArgs {
     flags: Flags,
-    /// Which of the two were flags, not variables.
+    /// Which of the two were given as flags.
     by_flag: ByFlag,
 }
 
@@ -73,37 +73,37 @@ struct Flags {
     ca: Option<PathBuf>,
 }
 
-impl JudgeArgs {
-    /// The one that was named; where none was, the admin listener on this machine.
-    pub fn judge_or_admin(&self) -> Result<Judge> {
-        let JudgeArgs { flags: Flags { rules, url, token_file, ca }, .. } = self;
+impl DeciderArgs {
+    /// The selected decider; by default, the admin listener on this machine.
+    pub fn decider_or_admin(&self) -> Result<Decider> {
+        let DeciderArgs { flags: Flags { rules, url, token_file, ca }, .. } = self;
         if rules.is_some() || url.as_ref().is_some_and(|url| !url.is_empty()) {
-            return self.judge();
+            return self.decider();
         }
-        let target = ADMIN.parse().map_err(|fault| anyhow!("{fault}"))?;
-        Ok(Judge::Server(Server { target, token_file: token_file.clone(), ca: ca.clone() }))
+        let target = DEFAULT_ADMIN_URL.parse().map_err(|fault| anyhow!("{fault}"))?;
+        Ok(Decider::Server(RemoteServer { target, token_file: token_file.clone(), ca: ca.clone() }))
     }
 
-    /// The one that was named.
-    pub fn judge(&self) -> Result<Judge> {
-        let JudgeArgs { flags: Flags { rules, url, token_file, ca }, by_flag } = self;
-        // A variable that is set to nothing counts as not set, as for every setting.
+    /// The selected decider.
+    pub fn decider(&self) -> Result<Decider> {
+        let DeciderArgs { flags: Flags { rules, url, token_file, ca }, by_flag } = self;
+        // An empty variable counts as unset, as for every setting.
         let url = url.as_ref().filter(|url| by_flag.url || !url.is_empty());
         match (rules, url) {
             (Some(_), Some(_)) if by_flag.rules == by_flag.url => {
                 bail!("--rules and --url exclude each other: decide in this process, or ask a server")
             }
-            (Some(rules), url) if url.is_none() || by_flag.rules => Ok(Judge::Rules(rules.clone())),
+            (Some(rules), url) if url.is_none() || by_flag.rules => Ok(Decider::Rules(rules.clone())),
             (_, Some(url)) => {
                 let target = url.parse().map_err(|fault| anyhow!("--url: {fault}"))?;
-                Ok(Judge::Server(Server { target, token_file: token_file.clone(), ca: ca.clone() }))
+                Ok(Decider::Server(RemoteServer { target, token_file: token_file.clone(), ca: ca.clone() }))
             }
-            _ => bail!("say who decides: --rules FILE in this process, or --url URL, a running server"),
+            _ => bail!("say what decides: --rules FILE in this process, or --url URL, a running server"),
         }
     }
 }
 
-impl Args for JudgeArgs {
+impl Args for DeciderArgs {
     fn augment_args(command: Command) -> Command {
         Flags::augment_args(command)
     }
@@ -113,15 +113,15 @@ impl Args for JudgeArgs {
     }
 }
 
-impl FromArgMatches for JudgeArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<JudgeArgs, Error> {
+impl FromArgMatches for DeciderArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<DeciderArgs, Error> {
         let by_flag = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
         let by_flag = ByFlag { rules: by_flag("rules"), url: by_flag("url") };
-        Ok(JudgeArgs { flags: Flags::from_arg_matches(matches)?, by_flag })
+        Ok(DeciderArgs { flags: Flags::from_arg_matches(matches)?, by_flag })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = JudgeArgs::from_arg_matches(matches)?;
+        *self = DeciderArgs::from_arg_matches(matches)?;
         Ok(())
     }
 }

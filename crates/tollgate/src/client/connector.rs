@@ -1,11 +1,13 @@
-//! From an address to a connection that speaks HTTP.
+//! Opens HTTP connections over TCP, TLS and Unix domain sockets.
 
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use hyper::client::conn::http1;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -15,55 +17,57 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use super::Sender;
-use super::target::{Place, Target};
+use super::server_url::{ServerAddress, ServerUrl};
 
-/// Whom to trust, and who we are, where TLS is spoken.
+/// Sends requests over one connection.
+pub(super) type Sender = SendRequest<Full<Bytes>>;
+
+/// The certificates of a TLS connection.
 #[derive(Clone, Debug, Default)]
-pub struct Trust {
-    /// The authorities in this file (PEM) instead of this machine's.
+pub struct TlsTrust {
+    /// CA certificates (PEM) to trust instead of the system's.
     pub ca: Option<PathBuf>,
-    /// Our certificate and its key (PEM), for servers that ask for one.
+    /// Client certificate and private key (PEM), for servers that require them.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// Knows the way to one server.
+/// Opens connections to one server.
 pub struct Connector {
-    target: Target,
-    /// Whom it trusts, where TLS is spoken.
+    target: ServerUrl,
+    /// The TLS configuration, for https.
     tls: Option<Arc<ClientConfig>>,
 }
 
 impl Connector {
-    /// Reads whom to trust, if that will matter.
-    pub fn new(target: Target, trust: &Trust) -> Result<Connector> {
+    /// Reads the certificates, if the URL needs TLS.
+    pub fn new(target: ServerUrl, trust: &TlsTrust) -> Result<Connector> {
         let tls = if target.is_tls() { Some(Arc::new(config(trust)?)) } else { None };
         Ok(Connector { target, tls })
     }
 
-    /// Where it leads.
-    pub fn target(&self) -> &Target {
+    /// The URL of the server.
+    pub fn target(&self) -> &ServerUrl {
         &self.target
     }
 
-    /// A new connection.
+    /// Opens a connection.
     pub async fn connect(&self) -> Result<Sender> {
-        match self.target.place() {
-            Place::Unix(path) => {
-                speak(UnixStream::connect(path).await.map_err(|error| self.unreachable(&error))?).await
+        match self.target.address() {
+            ServerAddress::Unix(path) => {
+                handshake(UnixStream::connect(path).await.map_err(|error| self.unreachable(&error))?).await
             }
-            Place::Tcp { host, port, .. } => {
+            ServerAddress::Tcp { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).await;
                 let stream = stream.map_err(|error| self.unreachable(&error))?;
-                // Small calls, each waited for: nothing is gained by collecting bytes.
+                // One small call at a time: Nagle's algorithm would only delay it.
                 stream.set_nodelay(true).context("cannot use the connection")?;
                 match &self.tls {
-                    None => speak(stream).await,
+                    None => handshake(stream).await,
                     Some(config) => {
                         let name = ServerName::try_from(host.clone());
-                        let name = name.map_err(|_| anyhow!("`{host}` is no name that a certificate could have"))?;
+                        let name = name.map_err(|_| anyhow!("`{host}` is not a valid name for a certificate"))?;
                         let stream = TlsConnector::from(config.clone()).connect(name, stream).await;
-                        speak(stream.map_err(|error| self.untrusted(&error))?).await
+                        handshake(stream.map_err(|error| self.untrusted(&error))?).await
                     }
                 }
             }
@@ -74,7 +78,7 @@ impl Connector {
         let target = &self.target;
         match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::NotFound if error.raw_os_error().is_some() => {
-                anyhow!("nobody answers at {target}: is it running? start one with: tollgate serve")
+                anyhow!("nothing listens at {target}: is the server running? start one with: tollgate serve")
             }
             ErrorKind::PermissionDenied => anyhow!("cannot connect to {target}: permission denied"),
             _ => anyhow!("cannot connect to {target}: {error}"),
@@ -86,28 +90,28 @@ impl Connector {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(rustls::Error::InvalidCertificate(why)) if format!("{why:?}").contains("CaUsedAsEndEntity") => {
                 anyhow!(
-                    "the certificate of {target} is that of an authority (CA:TRUE) and cannot be a server's: make an authority \
-                 and a certificate signed by it, and name the authority with --ca FILE"
+                    "the certificate of {target} is a CA certificate (CA:TRUE) and cannot be used by a server: create a CA and a \
+                    certificate signed by it, and name the CA with --ca FILE"
                 )
             }
             Some(rustls::Error::InvalidCertificate(why)) => {
-                anyhow!("the certificate of {target} is not trusted ({why}): name its authority with --ca FILE")
+                anyhow!("the certificate of {target} is not trusted ({why}): name its CA with --ca FILE")
             }
             Some(rustls::Error::InvalidMessage(_)) => {
-                anyhow!("{target} does not speak TLS: write http:// if that is meant")
+                anyhow!("{target} does not speak TLS: write http:// for a plain connection")
             }
             _ => anyhow!("no TLS connection to {target}: {error}"),
         }
     }
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<Sender> {
+async fn handshake(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<Sender> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.context("cannot use the connection")?;
-    tokio::spawn(connection); // ends with the sender; what goes wrong is told to whoever waits for the answer
+    tokio::spawn(connection); // ends with the sender, which also receives its errors
     Ok(sender)
 }
 
-fn config(trust: &Trust) -> Result<ClientConfig> {
+fn config(trust: &TlsTrust) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?;
     let builder = builder.with_root_certificates(roots(trust.ca.as_deref())?);
@@ -124,14 +128,14 @@ fn config(trust: &Trust) -> Result<ClientConfig> {
     Ok(config)
 }
 
-/// The authority in a file alone, or all that this machine trusts.
+/// The CA certificates in a file, or those of the system.
 fn roots(ca: Option<&Path>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let Some(path) = ca else {
-        // Some of a machine's certificates may be unreadable; what matters is whether any is left.
+        // Some of the system's certificates may be unreadable; the others suffice.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            bail!("this machine lists no authorities to trust: install ca-certificates, or name one with --ca FILE");
+            bail!("the system has no CA certificates: install ca-certificates, or name one with --ca FILE");
         }
         return Ok(roots);
     };

@@ -1,7 +1,7 @@
-//! What is asked unless something else is given, in each protocol.
+//! Default requests of each protocol.
 
 use anyhow::{Result, bail};
-use tollgate_load::Message;
+use tollgate_load::ProtobufMessage;
 
 /// Over HTTP.
 pub const JSON: &str = r#"{"client_key":"{key}","endpoint":"/api/orders","tier":"free"}"#;
@@ -12,21 +12,21 @@ pub const WORDS: &str = "client_key={key} endpoint=/api/orders tier=free";
 
 /// Tollgate's own check.
 pub const CHECK: &str = "/tollgate.v1.Tollgate/Check";
-/// What Envoy asks.
+/// Envoy's call.
 const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-/// The message that asks a method about `name=value …`: attributes and a namespace of a check, or the entries of one
-/// descriptor and a domain.
-pub fn message(method: &str, words: &str) -> Result<Message> {
+/// The message of a method from words `name=value`: attributes and namespace of a check, or the entries of one
+/// descriptor and the domain.
+pub fn message(method: &str, words: &str) -> Result<ProtobufMessage> {
     let scope = match method {
         CHECK => "namespace",
         SHOULD_RATE_LIMIT => "domain",
-        _ => bail!("{method}: only {CHECK} and {SHOULD_RATE_LIMIT} can be asked"),
+        _ => bail!("{method}: only {CHECK} and {SHOULD_RATE_LIMIT} are supported"),
     };
-    let (mut message, mut descriptor) = (Message::new(), Message::new());
+    let (mut message, mut descriptor) = (ProtobufMessage::new(), ProtobufMessage::new());
     for word in words.split_whitespace() {
         let Some((name, value)) = word.split_once('=') else { bail!("{word:?}: write name=value") };
-        let entry = Message::new().text(1, name).text(2, value);
+        let entry = ProtobufMessage::new().text(1, name).text(2, value);
         match method {
             _ if name == scope => message = message.text(1, value),
             CHECK => message = message.message(2, &entry),
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused() {
+    fn unsupported_methods_and_words_are_rejected() {
         assert!(message("/a.B/C", WORDS).is_err());
         assert!(message(CHECK, "client_key").is_err());
     }

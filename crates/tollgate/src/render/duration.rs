@@ -1,4 +1,4 @@
-//! Lengths of time for people: short, and never shorter than the truth.
+//! Durations as short text, rounded up.
 
 use tollgate_core::Span;
 
@@ -8,7 +8,7 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
 /// `250ms`, `1.5s`, `1h30m`: two units or three decimals at most, rounded up.
-pub fn for_people(span: Span) -> String {
+pub fn human_duration(span: Span) -> String {
     let nanos = span.nanos();
     match nanos {
         0 => "0s".to_owned(),
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_short_and_never_too_short() {
+    fn is_short_and_rounded_up() {
         let cases = [
             (0, "0s"),
             (1, "1ns"),
@@ -61,7 +61,7 @@ mod tests {
             (u64::MAX, "213504d"),
         ];
         for (nanos, shown) in cases {
-            assert_eq!(for_people(Span::from_nanos(nanos)), shown, "{nanos}");
+            assert_eq!(human_duration(Span::from_nanos(nanos)), shown, "{nanos}");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Points in time for people: the instant, and how far it is from now.
+//! Points in time as text: the instant, and its distance from now.
 
 use tollgate_core::Time;
 use tollgate_rules::datetime;
 
-/// `2026-12-01T00:00:00Z (in 2 h)` of an RFC 3339 text; text that is none as it is.
-pub fn moment(text: &str, now: Time) -> String {
+/// `2026-12-01T00:00:00Z (in 2 h)` for an RFC 3339 timestamp; other text unchanged.
+pub fn timestamp(text: &str, now: Time) -> String {
     match datetime::parse(text) {
         Ok(nanos) => format!("{} ({})", to_the_second(text), relative(Time::from_nanos(nanos), now)),
         Err(_) => text.to_owned(),
     }
 }
 
-/// The instant without its fraction.
+/// The timestamp without fractions of a second.
 fn to_the_second(text: &str) -> String {
     match text.split_once('.') {
         Some((whole, fraction)) => {
@@ -21,7 +21,7 @@ fn to_the_second(text: &str) -> String {
     }
 }
 
-/// `in 2 h`, `3 d ago`, `now`: one unit, rounded.
+/// `in 2 h`, `3 d ago`, `now`: in one unit, rounded.
 fn relative(time: Time, now: Time) -> String {
     let nanos = time.nanos().abs_diff(now.nanos());
     let round = |unit: u64| (nanos / 1_000_000_000 + unit / 2) / unit;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_the_instant_and_the_distance() {
+    fn shows_the_instant_and_the_distance() {
         let now = Time::from_nanos(datetime::parse("2026-11-15T12:00:00Z").unwrap());
         for (text, shown) in [
             ("2026-11-15T12:00:01.5Z", "2026-11-15T12:00:01Z (now)"),
@@ -50,7 +50,7 @@ mod tests {
             ("2026-11-12T12:00:00+00:00", "2026-11-12T12:00:00+00:00 (3 d ago)"),
             ("tomorrow", "tomorrow"),
         ] {
-            assert_eq!(moment(text, now), shown);
+            assert_eq!(timestamp(text, now), shown);
         }
     }
 }

@@ -1,0 +1,22 @@
+//! Why a connection was lost.
+
+use crate::reply::MalformedReply;
+
+/// Why a connection was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectionLost {
+    /// It could not be established.
+    Unopened(String),
+    /// The server closed it.
+    Closed,
+    /// A reply timed out.
+    Late,
+    /// The server sent something that is not a reply.
+    Malformed(&'static str),
+}
+
+impl From<MalformedReply> for ConnectionLost {
+    fn from(MalformedReply(why): MalformedReply) -> ConnectionLost {
+        ConnectionLost::Malformed(why)
+    }
+}
