@@ -101,7 +101,7 @@ impl Tollgate {
 }
 
 /// Envoy in front of a backend, with a configuration changed by `change`.
-pub fn envoy(grpc: u16, change: impl FnOnce(String) -> String) -> Proxy {
+pub fn envoy(grpc: u16, change: impl FnOnce(String) -> String) -> ProxyServer {
     // A busy machine must not cause timeouts, except in the test of timeouts.
     let config = change(CONFIG.replace("timeout: 0.05s", "timeout: 20s"));
     ProxyOptions::new(ProxyKind::Envoy, &config).listens(10000).finds(8081, grpc).finds(3000, service()).start()
