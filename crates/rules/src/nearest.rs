@@ -1,23 +1,27 @@
 //! Suggestions for misspelt names.
 
+use strsim::osa_distance;
+
 /// The candidate closest to `name`, if it is close enough.
 ///
 /// The distance counts insertions, deletions, replacements and swaps of neighbours, ignoring case. It may be a third of
 /// the longer word's characters, and at least one. Of two equally close candidates the earlier wins.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name: Vec<char> = name.chars().take(LONGEST + 1).flat_map(char::to_lowercase).collect();
-    if name.is_empty() || name.len() > LONGEST {
+    let name: String = name.chars().take(LONGEST + 1).flat_map(char::to_lowercase).collect();
+    let length = name.chars().count();
+    if name.is_empty() || length > LONGEST {
         return None;
     }
     candidates
         .into_iter()
         .filter_map(|candidate| {
-            let word: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
-            let allowed = (name.len().max(word.len()) / 3).max(1);
-            if name.len().abs_diff(word.len()) > allowed {
+            let word: String = candidate.chars().flat_map(char::to_lowercase).collect();
+            let word_length = word.chars().count();
+            let allowed = (length.max(word_length) / 3).max(1);
+            if length.abs_diff(word_length) > allowed {
                 return None;
             }
-            let steps = distance(&name, &word);
+            let steps = osa_distance(&name, &word);
             (steps <= allowed).then_some((steps, candidate))
         })
         .min_by_key(|(steps, _)| *steps)
@@ -35,26 +39,6 @@ pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
 
 /// Longer words are no typos, and the distance takes quadratic time.
 const LONGEST: usize = 128;
-
-/// Damerau-Levenshtein distance (optimal string alignment), with three rolling rows.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for (i, &x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, &y) in b.iter().enumerate() {
-            let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
-            let mut best = (at(&above, j) + usize::from(x != y)).min(at(&above, j + 1) + 1).min(at(&row, j) + 1);
-            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(&y) && b.get(j - 1) == Some(&x);
-            if swapped {
-                best = best.min(at(&before, j - 1) + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above.last().copied().unwrap_or(0)
-}
 
 #[cfg(test)]
 mod tests {
@@ -80,11 +64,10 @@ mod tests {
 
     #[test]
     fn distance_counts_swaps_once() {
-        let letters = |text: &str| text.chars().collect::<Vec<_>>();
         for (a, b, steps) in
             [("", "", 0), ("", "abc", 3), ("abc", "acb", 1), ("kitten", "sitting", 3), ("ca", "abc", 3)]
         {
-            assert_eq!(distance(&letters(a), &letters(b)), steps, "{a} {b}");
+            assert_eq!(osa_distance(a, b), steps, "{a} {b}");
         }
     }
 }

@@ -38,6 +38,7 @@ pub use self::facts::RequestError;
 pub use self::input::{CompileOptions, DomainRules, NamespaceRules};
 pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleBody, RuleId};
+pub use crate::directory::ActiveOverride;
 
 use self::attributes::{AttrId, Attributes};
 use self::charges::ChargeSink;

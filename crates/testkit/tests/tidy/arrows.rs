@@ -60,7 +60,7 @@ const TRANSPORTS: &[&str] = &["admin", "grpc", "http", "resp-server"];
 /// The crates without async, I/O or a clock, and everything they may depend on.
 const PURE: &[&str] = &["tollgate-core", "tollgate-rules"];
 const PURE_DEPENDENCIES: &[&str] =
-    &["aho-corasick", "granit-parser", "siphasher", "smallvec", "tollgate-core", "unicode-normalization"];
+    &["aho-corasick", "granit-parser", "siphasher", "smallvec", "strsim", "tollgate-core", "unicode-normalization"];
 
 #[test]
 fn arrows_point_down() {
