@@ -1,4 +1,4 @@
-//! What does one changed rule cost among many: CPU until it is in force, and memory of all of them?
+//! The cost of one changed rule among many: CPU until it is in force, and memory of all rules.
 
 use std::sync::Arc;
 
@@ -6,9 +6,8 @@ use anyhow::{anyhow, ensure};
 use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_rules::{RuleFile, RuleSpec};
 
-use crate::directory::resident;
-use crate::memory::measure_child;
 use crate::report::{BenchReport, Bound};
+use crate::resident::{measure_child, resident};
 use crate::statistics::Sample;
 use crate::stopwatch::Stopwatch;
 

@@ -1,8 +1,8 @@
-//! Server and generator on cores of their own: what one does must not show in the other's figures.
+//! Pins server and generator to cores of their own, so that neither shows in the other's figures.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The cores of a run. While it lives, this thread keeps to the generator's; dropped, it may run anywhere again.
+/// The cores of a run. This thread is pinned to the generator's core until it is dropped.
 #[derive(Debug)]
 pub struct Cores {
     allowed: Option<CpuSet>,
@@ -20,7 +20,7 @@ impl Cores {
         cores
     }
 
-    /// Does something on the server's core: a process started there stays there, with all its threads.
+    /// Runs `work` on the server's core: a process started there stays there, with all its threads.
     pub fn on_server<T>(&self, work: impl FnOnce() -> T) -> T {
         self.keep_to(self.pair.map(|(server, _)| server));
         let done = work();

@@ -1,18 +1,16 @@
-//! What do a million clients and a million overrides cost: in memory, at start, and when one of them changes?
+//! The cost of a million clients and a million overrides: memory, start, and the change of one.
 //!
 //! Every stock is entered in a process of its own, which reports its resident set afterwards and its peak meanwhile.
 //! Records are made one at a time, as rows of a database come in, so that nothing but the directory is measured.
 
-use std::process::{Command, Stdio};
-
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use tollgate_core::Secret;
 use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_rules::{ClientSpec, Directory, DirectoryRecord, OverrideSpec};
 
 use crate::keys;
-use crate::memory::peak;
 use crate::report::{BenchReport, progress, short};
+use crate::resident::{measure_child, peak, resident};
 use crate::stopwatch::Stopwatch;
 
 const ENTRIES: usize = 1_000_000;
@@ -43,10 +41,7 @@ pub fn run(report: &mut BenchReport) -> anyhow::Result<()> {
 
 fn row(name: &str, title: &str) -> anyhow::Result<Vec<String>> {
     progress(&format!("  entering {name}"));
-    let this = std::env::current_exe().context("this program has a path")?;
-    let output = Command::new(this).args(["--fill", name]).stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "entering {name} ended with {}", output.status);
-    let text = String::from_utf8(output.stdout)?;
+    let text = measure_child(name)?;
     let figures: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     ensure!(figures.len() == 7, "not a reading: {text:?}");
     Ok(std::iter::once(title.to_owned()).chain(figures).collect())
@@ -140,12 +135,4 @@ fn known(number: usize) -> DirectoryRecord {
 
 fn secret() -> Secret {
     CompileOptions::for_test().secret
-}
-
-/// The resident set in bytes.
-pub fn resident() -> anyhow::Result<usize> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the kernel tells VmRSS")?;
-    let kilobytes: usize = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kilobytes << 10)
 }

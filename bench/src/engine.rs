@@ -1,4 +1,4 @@
-//! What does a whole decision cost, and what does it cost more when there are more rules?
+//! The cost of a whole decision, and its growth with the number of rules.
 
 use crate::field::GOVERNOR;
 use crate::options::Options;

@@ -1,15 +1,15 @@
-//! The fields that race: who stands beside whom.
+//! Sets of limiters that race against each other.
 
 use crate::peers::{FloorTable, Governor, GovernorStd, ShardedMap, Throttlecrab, Tollgate};
 use crate::race::LimiterSet;
 
 /// The name of our own store in every table.
 pub const TOLLGATE: &str = "Tollgate";
-/// The peer that the targets speak of.
+/// The peer of the targets.
 pub const GOVERNOR: &str = "governor";
-/// What no limiter goes below.
+/// The lower bound of any limiter.
 pub const FLOOR: &str = "floor: bare fingerprints";
-/// What one writes in an afternoon.
+/// The simplest implementation.
 pub const SHARDED: &str = "sharded map of strings";
 
 /// All stores.
@@ -24,7 +24,7 @@ pub fn stores() -> LimiterSet {
     ]
 }
 
-/// Those whose growth is worth a line.
+/// Limiters in the charts of growth.
 pub fn growing() -> LimiterSet {
     vec![
         (TOLLGATE, Box::new(Tollgate::new())),

@@ -1,4 +1,4 @@
-//! How does the time per check grow with keys, rules and threads? Drawn, and kept for the documents.
+//! Growth of the time per check with keys, rules and threads; draws the charts of the documents.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

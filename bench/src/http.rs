@@ -1,8 +1,8 @@
-//! What does a check over HTTP cost, beside a bare server and beside others that limit?
+//! The cost of a check over HTTP, beside a bare server and other rate limiters.
 //!
-//! Servers and generator have a core each. The generator never sleeps: in a virtual machine, waking it would be the
-//! dearest part of a reply, and the server would pay for it. CPU per check comes from the server's own accounting, which
-//! is steadier than its throughput on a machine that others use too.
+//! Servers and generator have a core each. The generator never sleeps: in a virtual machine, waking it would be the most
+//! expensive part of a reply, and the server would pay for it. CPU per check comes from the server's own accounting, which
+//! is steadier than throughput on a shared machine.
 
 mod field;
 pub mod rules;
@@ -27,7 +27,7 @@ const FILL_CHECKS: usize = 100;
 /// How many times the peak is offered then.
 const OVERLOAD: f64 = 10.0;
 
-/// How long everything takes.
+/// Durations and rounds.
 struct Times {
     warm_up: Duration,
     round: Duration,
@@ -47,7 +47,7 @@ impl Times {
     }
 }
 
-/// Measures all servers that are to be had.
+/// Measures all servers that are available.
 pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
     let times = Times::of(options);
     let cores = Cores::take();
@@ -93,7 +93,7 @@ fn fill(field: &Lineup<'_>, time: Duration) {
     }
 }
 
-/// As fast as each of them can.
+/// Closed loop, as fast as the server answers.
 fn at_peak(times: &Times) -> RoundSettings {
     RoundSettings {
         connections: CONNECTIONS,
@@ -213,7 +213,7 @@ fn memory(field: &Lineup<'_>, report: &mut BenchReport) {
     }
 }
 
-/// What the project asks of itself, as far as those are there who it is about.
+/// The targets of the project, for servers that were measured.
 fn targets(peak: &ServerStandings, half: &ServerStandings, report: &mut BenchReport) {
     if !peak.has(TOLLGATE) {
         return;
@@ -232,7 +232,7 @@ fn targets(peak: &ServerStandings, half: &ServerStandings, report: &mut BenchRep
             report.ratio(&format!("throughput, of {peer}"), Bound::AtLeast(least), &rate(TOLLGATE).over(&rate(peer)));
         }
     }
-    // Or all of the above compares other things than it says.
+    // Otherwise the ratios above compare something else.
     let denied = peak.sample(DENIED, |round| round.denied);
     report.ratio("denied, where everything should be", Bound::AtLeast(0.99), &denied);
     report.number("errors at the peak, all candidates", Bound::AtMost(0.0), peak.errors() as f64);

@@ -1,7 +1,7 @@
-//! The keys everybody is asked for: sixteen bytes each, in one random order that is the same for all.
+//! The keys of all candidates: sixteen bytes each, in one random order.
 //!
-//! A lookup order is laid out as one long text, key after key, read from front to back: taking the next `&str` costs a
-//! nanosecond and no cache miss, as for a server that has just read the request.
+//! A sequence is one long text, key after key, read from front to back: taking the next `&str` costs a nanosecond and no
+//! cache miss, as for a server that has just read the request.
 
 /// Bytes per key: `key:000000012345`.
 const LENGTH: usize = 16;
@@ -11,7 +11,7 @@ pub fn key(number: usize) -> String {
     format!("key:{number:012}")
 }
 
-/// All keys once, in the order of their numbers: what fills a store.
+/// All keys once, in order: fills a store.
 pub fn all(keys: usize) -> Sequence {
     Sequence::of(0..keys, keys)
 }

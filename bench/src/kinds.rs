@@ -1,4 +1,4 @@
-//! Does the number of rules show in the cost of finding those that match, whatever kind of pattern they have?
+//! The cost of matching by number of rules, for every kind of pattern.
 //!
 //! For each kind: ten rules and ten thousand, of which the same one matches. The others differ in the number that the
 //! pattern holds, so each of them nearly matches.
@@ -8,12 +8,11 @@ use tollgate_core::{Attribute, Request, Time};
 use tollgate_rules::RuleFile;
 use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
 
-use crate::directory::resident;
-use crate::memory::measure_child;
 use crate::options::Options;
 use crate::peers::KeyedLimiter;
 use crate::race::{Course, LimiterSet, RacePlan, race};
 use crate::report::{BenchReport, Bound};
+use crate::resident::{measure_child, resident};
 
 const FEW: &str = "10 rules";
 const MANY: &str = "10,000 rules";
@@ -92,7 +91,7 @@ impl Kind {
     }
 }
 
-/// One set of rules, always asked the same.
+/// One set of rules, always with the same request.
 struct Asked {
     rules: RuleSet,
     sent: (&'static str, &'static str),
@@ -109,7 +108,7 @@ impl KeyedLimiter for Asked {
             Some(attribute) => request.with(attribute, self.sent.1),
             None => request.with_custom(&custom),
         };
-        // Beside the path, somebody's organisation: what a negation looks at.
+        // Beside the path, another organisation, for the negation.
         let request = if self.sent.0 == "endpoint" { request.with(Attribute::Org, "other") } else { request };
         charges.clear();
         self.rules.charges(&request, Time::ZERO, charges).is_ok() && charges.charges.len() == 1

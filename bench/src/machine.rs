@@ -1,4 +1,4 @@
-//! The machine, and what else it was doing: without both, a figure means nothing a month later.
+//! The machine and its load during a run: without both, a figure means nothing a month later.
 
 use std::fs::read_to_string;
 use std::process::Command;

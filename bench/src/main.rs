@@ -1,17 +1,19 @@
 //! Benchmarks: Tollgate beside its peers, in interleaved rounds, as ratios inside one run.
 //!
-//! Absolute times drift with the machine; what is judged is a ratio, measured round by round, against a target that
-//! the project set itself. One file per question; `--help` says which there are.
+//! Absolute times drift with the machine, so the targets are about ratios, measured round by round. One file per
+//! benchmark; `--help` lists them.
 
 mod changes;
 mod cores;
 mod directory;
 mod engine;
 mod field;
+mod fill;
 mod growth;
 mod http;
 mod keys;
 mod kinds;
+mod limit;
 mod machine;
 mod memory;
 mod options;
@@ -20,6 +22,7 @@ mod process;
 mod race;
 mod redis;
 mod report;
+mod resident;
 mod rules;
 mod servers;
 mod statistics;
@@ -41,7 +44,7 @@ fn main() -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Fill(candidate) => {
-            memory::fill(&candidate)?;
+            fill::run(&candidate)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Run(options) => run(&options),

@@ -1,15 +1,14 @@
-//! What does a key cost in memory, at its worst between one and two million?
+//! Memory per key, at its worst between one and two million keys.
 //!
 //! Every candidate is filled in a process of its own, which reports the peak of its resident set as it goes: that
 //! counts everything, the old table beside the new one while it grows and what the allocator keeps back.
 
-use std::process::{Command, Stdio};
-
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 
 use crate::keys;
 use crate::peers::{FloorTable, Governor, KeyedLimiter, ShardedMap, Throttlecrab, Tollgate, sliding_counter};
 use crate::report::{BenchReport, Bound, progress, short};
+use crate::resident::{measure_child, peak};
 
 const FROM: usize = 1_000_000;
 const TO: usize = 2_000_000;
@@ -80,14 +79,6 @@ fn measure(name: &str) -> anyhow::Result<Vec<Reading>> {
     measure_child(name)?.lines().map(reading).collect()
 }
 
-/// What a process that fills one candidate prints.
-pub fn measure_child(name: &str) -> anyhow::Result<String> {
-    let this = std::env::current_exe().context("this program has a path")?;
-    let output = Command::new(this).args(["--fill", name]).stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "filling {name} ended with {}", output.status);
-    Ok(String::from_utf8(output.stdout)?)
-}
-
 fn reading(line: &str) -> anyhow::Result<Reading> {
     let numbers: Vec<usize> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
     match *numbers.as_slice() {
@@ -96,9 +87,13 @@ fn reading(line: &str) -> anyhow::Result<Reading> {
     }
 }
 
-/// In the child: fills one candidate and prints a line per reading.
-pub fn fill(name: &str) -> anyhow::Result<()> {
-    let start = peak()?;
+/// Whether there is a candidate of this name.
+pub fn has(name: &str) -> bool {
+    CANDIDATES.iter().any(|(known, _, _)| *known == name)
+}
+
+/// In the child: fills one candidate and prints a line per reading. `start` is the peak before.
+pub fn fill(name: &str, start: usize) -> anyhow::Result<()> {
     match name {
         "gcra" => fill_up(&Tollgate::new(), start, |peer| peer.stats().bytes),
         "counter" => fill_up(&sliding_counter(), start, |peer| peer.stats().bytes),
@@ -106,11 +101,7 @@ pub fn fill(name: &str) -> anyhow::Result<()> {
         "throttlecrab" => fill_up(&Throttlecrab::new(), start, |_| 0),
         "sharded" => fill_up(&ShardedMap::new(), start, |_| 0),
         "floor" => fill_up(&FloorTable::new(), start, |_| 0),
-        name => match name.split_once(':') {
-            Some(("kind", kind)) => crate::kinds::fill(kind),
-            Some(("rules", count)) => crate::changes::fill(count),
-            _ => crate::directory::fill(name, start),
-        },
+        _ => bail!("no candidate {name:?}"),
     }
 }
 
@@ -125,12 +116,4 @@ fn fill_up<P: KeyedLimiter>(peer: &P, start: usize, known: impl Fn(&P) -> usize)
         }
     }
     Ok(())
-}
-
-/// The peak of the resident set in bytes.
-pub fn peak() -> anyhow::Result<usize> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("the kernel tells VmHWM")?;
-    let kilobytes: usize = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kilobytes << 10)
 }

@@ -53,18 +53,18 @@ A round in which a thread waited for its core more than a tenth of the time is c
 A shared machine still shows through caches and memory: repeat what surprises you.
 ";
 
-/// What was asked for.
+/// The command.
 #[derive(Debug)]
 pub enum Command {
     /// Print the help.
     Help,
     /// Measure.
     Run(Options),
-    /// In a child process: fill one store and tell how memory grows.
+    /// In a child process: fill one store and print how its memory grows.
     Fill(String),
 }
 
-/// One question to the machine.
+/// One benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
     /// Time per check of a bare store.
@@ -77,7 +77,7 @@ pub enum Benchmark {
     Directory,
     /// From request to decision.
     Engine,
-    /// How it all grows.
+    /// Growth with keys, rules and threads.
     Growth,
     /// Servers over loopback.
     Http,

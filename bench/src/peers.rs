@@ -1,8 +1,8 @@
-//! Who is compared: the same question, put to five limiters from the `&str` key on.
+//! The limiters that are compared, each from the `&str` key on.
 //!
-//! Every peer gets the same limit, [`PERIOD`] per unit and a burst of [`BURST`]: so generous that everything passes,
-//! and so slow that a bucket once touched stays in use for the whole run, so nobody gains by dropping buckets that
-//! equal unused ones.
+//! Every limiter gets the same limit, [`PERIOD`] per unit and a burst of [`BURST`]: so generous that everything passes,
+//! and so slow that a bucket stays in use for the whole run, so that none gains by dropping buckets that equal fresh
+//! ones.
 
 mod engine;
 mod floor;
@@ -11,23 +11,17 @@ mod sharded;
 mod throttlecrab;
 mod tollgate;
 
-use std::time::Duration;
-
 pub use self::engine::{Decides, Matches};
 pub use self::floor::FloorTable;
 pub use self::governor::{Governor, GovernorStd};
 pub use self::sharded::ShardedMap;
 pub use self::throttlecrab::Throttlecrab;
 pub use self::tollgate::{Tollgate, sliding_counter};
+pub use crate::limit::{BURST, PERIOD};
 
 use crate::keys::Sequence;
 
-/// Time in which one unit comes back.
-pub const PERIOD: Duration = Duration::from_secs(60);
-/// Units at once: 95 years' worth, more than any run asks for.
-pub const BURST: u32 = 50_000_000;
-
-/// A limiter that is asked by key.
+/// A limiter with a bucket per key.
 pub trait KeyedLimiter: Sync {
     /// What a caller keeps between checks, such as a buffer for the key.
     type Hand: Default;
@@ -36,9 +30,9 @@ pub trait KeyedLimiter: Sync {
     fn check(&self, hand: &mut Self::Hand, key: &str) -> bool;
 }
 
-/// A peer whose loop over many checks is compiled for it, so that no check is a virtual call.
+/// A limiter with a loop over many checks compiled for it, so that no check is a virtual call.
 pub trait BatchLimiter: Sync {
-    /// Checks every key of the sequence; answers how many passed.
+    /// Checks every key of the sequence; returns how many passed.
     fn run(&self, keys: &Sequence) -> usize;
 }
 

@@ -1,4 +1,4 @@
-//! What the system knows of a process: its CPU time and its memory.
+//! CPU time and memory of a process.
 
 use std::fs::{read_dir, read_to_string};
 

@@ -1,8 +1,7 @@
 //! Candidates in interleaved rounds: A B C A B C …, each warmed up before it is timed.
 //!
-//! Whatever the machine does in the meantime happens to all of them alike, and ratios are taken within a round. A heat
-//! builds everything anew and in another order: two stores of the same content may lie in memory differently well, and
-//! one that was built first stays where it is for the whole heat.
+//! Disturbances of the machine affect all of them alike, and ratios are taken within a round. A heat builds everything
+//! again and in another order: two stores of the same content may differ in memory layout, which stays for the whole heat.
 
 use std::sync::Barrier;
 
@@ -15,7 +14,7 @@ use crate::stopwatch::{Elapsed, Stopwatch, pin};
 /// The candidates of one heat, by name.
 pub type LimiterSet = Vec<(&'static str, Box<dyn BatchLimiter>)>;
 
-/// How thoroughly.
+/// Rounds, heats and threads of a race.
 #[derive(Clone, Copy, Debug)]
 pub struct RacePlan {
     /// Timed rounds per heat.
@@ -29,7 +28,7 @@ pub struct RacePlan {
 /// One candidate's times on so many threads.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Who.
+    /// The candidate.
     pub name: &'static str,
     /// How many threads.
     pub threads: usize,
@@ -45,7 +44,7 @@ pub struct Times {
     pub rounds: usize,
 }
 
-/// What everybody is asked in a round.
+/// The keys of a round, the same for every candidate.
 #[derive(Debug)]
 pub struct Course {
     keys: usize,

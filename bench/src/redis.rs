@@ -1,8 +1,8 @@
-//! What does a fleet's store cost: Redis beside nothing but Redis, nodes beside a node alone, and servers beside others?
+//! The cost of a fleet's store: Tollgate beside bare Redis, a fleet beside a single node, and servers beside others.
 //!
 //! Redis has one core and this process the other, with one worker thread. Everything is measured side by side in
 //! interleaved rounds; CPU per check comes from the processes' own accounting, which is steadier than throughput on a
-//! machine that others use too.
+//! shared machine.
 
 mod callers;
 mod cluster;
@@ -74,7 +74,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// One part, if it is asked for. What fails is told and counts as missed, and the others go on.
+    /// Runs one part, if requested. A failure is reported and counts as a missed target; the other parts still run.
     fn attempt<T>(&mut self, part: &str, measure: impl FnOnce(&mut BenchReport) -> anyhow::Result<T>) -> Option<T> {
         if !self.options.wants(part) {
             return None;

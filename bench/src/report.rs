@@ -1,11 +1,11 @@
-//! What is printed and kept: tables of times, and the ratios with their targets.
+//! The report: tables of times, and ratios with their targets.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use crate::statistics::Sample;
 
-/// A report in Markdown, written as the answers come in.
+/// A report in Markdown, written while measuring.
 #[derive(Debug)]
 pub struct BenchReport {
     title: String,
@@ -13,7 +13,7 @@ pub struct BenchReport {
     targets: Vec<Target>,
 }
 
-/// What a ratio or a size must keep to.
+/// The bound of a ratio or a number.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
     /// No more.
@@ -36,7 +36,7 @@ impl BenchReport {
         BenchReport { title: title.to_owned(), body: String::new(), targets: Vec::new() }
     }
 
-    /// A heading and what one should know to read what follows.
+    /// A heading with an introduction.
     pub fn section(&mut self, heading: &str, text: &str) {
         let _ = write!(self.body, "\n## {heading}\n\n{text}\n");
         progress(&format!("# {heading}"));
@@ -79,13 +79,13 @@ impl BenchReport {
         }
     }
 
-    /// Holds a ratio, taken round by round, against its target.
+    /// Compares a ratio, taken round by round, with its target.
     pub fn ratio(&mut self, what: &str, bound: Bound, ratios: &Sample) {
         let (measured, spread) = (ratios.median(), ratios.spread_percent());
         self.targets.push(Target { what: what.to_owned(), bound, measured, spread });
     }
 
-    /// Holds a single number against its target.
+    /// Compares a single number with its target.
     pub fn number(&mut self, what: &str, bound: Bound, measured: f64) {
         self.targets.push(Target { what: what.to_owned(), bound, measured, spread: 0.0 });
     }
@@ -124,7 +124,7 @@ impl Target {
     }
 }
 
-/// Tells whoever waits what is going on.
+/// Prints progress to standard error.
 pub fn progress(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

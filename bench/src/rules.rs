@@ -1,4 +1,4 @@
-//! What does finding the rules cost, without any store?
+//! The cost of matching rules, without a store.
 
 use crate::options::Options;
 use crate::peers::Matches;

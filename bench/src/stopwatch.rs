@@ -1,9 +1,8 @@
 //! Time as the measured thread saw it: its own CPU time, and the wall without the wait for a core.
 //!
-//! On a shared machine other processes take the core away, which is none of the limiter's doing. CPU time leaves that
-//! out, but also leaves out waiting for a lock, which is the limiter's doing when two threads meet. The scheduler knows
-//! how long a thread was ready and had no core: the wall less that is what several threads are judged by. Where the
-//! wait was long the round was disturbed, and is marked.
+//! On a shared machine other processes take the core away, which is not the limiter's cost. CPU time leaves that out, but
+//! also leaves out waiting for a lock, which is the limiter's cost. The scheduler knows how long a thread was runnable
+//! without a core: several threads are compared by wall time less that wait. A round with a long wait is marked as noisy.
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};

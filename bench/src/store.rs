@@ -1,4 +1,4 @@
-//! What does one check of one bucket cost, beside others that do the same?
+//! The cost of one check of one bucket, beside other limiters.
 
 use crate::field::{self, FLOOR, GOVERNOR, TOLLGATE};
 use crate::options::Options;
@@ -6,7 +6,7 @@ use crate::peers::{BURST, PERIOD};
 use crate::race::{Course, RacePlan, Standings, Times, race};
 use crate::report::{BenchReport, Bound, short};
 
-/// What the project asks of itself at one number of keys.
+/// The targets at one number of keys.
 struct Goal {
     keys: usize,
     /// Of governor's time, on one thread.

@@ -1,8 +1,8 @@
-//! What does a check cost over RESP and gRPC, beside an echo on the same library and beside others that limit?
+//! The cost of a check over RESP and gRPC, beside an echo on the same library and other rate limiters.
 //!
 //! As for HTTP: servers and generator have a core each, the generator never sleeps, and CPU per check comes from the
-//! server's own accounting. The floors do all the work but the limiting: they read and frame as we do, and answer what
-//! never changes, in as many bytes.
+//! server's own accounting. The floors do everything but limiting: they read and frame as Tollgate does, and send a
+//! constant answer of the same size.
 
 mod grpc;
 mod resp;
@@ -17,7 +17,7 @@ use crate::report::{BenchReport, Bound, progress};
 use crate::servers::lineup::Lineup;
 use crate::servers::round::{HEADS, RoundSettings, ServerRunner, ServerStandings};
 
-/// The rule behind every check of ours: one that matches, keyed by what is asked about.
+/// The rule of Tollgate: always matches, keyed by user.
 const RULES: &str = "rules:\n  - { name: users, key_by: user_id, limit: { requests: 1000000, window: 60s, burst: \
                      1000000 } }\n";
 
@@ -30,7 +30,7 @@ struct Mode {
     pipeline: usize,
 }
 
-/// How long everything takes.
+/// Durations and rounds.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     warm_up: Duration,
@@ -70,7 +70,7 @@ fn introduction(cores: &Cores, lineup: &Lineup<'_>, protocol: &str) -> String {
     )
 }
 
-/// Everybody of one protocol, and whom they are compared with.
+/// The candidates of one protocol, and the floor they are compared with.
 struct Race<'a> {
     lineup: &'a Lineup<'a>,
     floor: &'static str,
@@ -78,7 +78,7 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
-    /// All of them, as fast as each can.
+    /// All candidates, closed loop.
     fn peak(&self, mode: Mode, report: &mut BenchReport) -> ServerStandings {
         let runners = self.lineup.candidates.iter().map(|candidate| ServerRunner::new(candidate, self.at_peak(mode)));
         self.run(&runners.collect::<Vec<_>>(), mode.name, "", report)

@@ -1,8 +1,7 @@
 //! Rules and requests for the engine: many rules, of which a chosen few match.
 //!
-//! The bulk are rules for services that nobody asks for, filed under all that rules can be filed under: paths, tiers,
-//! organisations, networks. The request is always `GET /orders/items/17` of a free user, as in the first rules file that
-//! anybody writes; how many rules match is decided by how many of [`MATCHING`] are in the set.
+//! Most rules match no request, and use every kind of condition: paths, tiers, organisations, networks. The request is
+//! always `GET /orders/items/17` of a free user; the number of [`MATCHING`] rules in the set is the number that match.
 
 use anyhow::anyhow;
 use tollgate_core::{Attribute, Request};
@@ -10,7 +9,7 @@ use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{OverrideSpec, RuleFile};
 
 use crate::keys;
-use crate::peers::{BURST, PERIOD};
+use crate::limit::{BURST, PERIOD};
 
 /// Rules that match every request, most particular first.
 const MATCHING: [&str; 3] = [
@@ -59,7 +58,7 @@ impl Workload {
     }
 }
 
-/// A rule that no request of ours meets.
+/// A rule that matches no request.
 fn bystander(number: usize) -> String {
     let conditions = match number % 5 {
         0 => format!("endpoint: 'GET /service{number}/items/*'"),
@@ -71,7 +70,7 @@ fn bystander(number: usize) -> String {
     format!("name: r{number}, match: {{ {conditions} }}, key_by: user_id")
 }
 
-/// What a free user asks for.
+/// The request of a free user.
 #[inline]
 pub fn request(user: &str) -> Request<'_> {
     Request::new()

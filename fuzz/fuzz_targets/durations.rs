@@ -1,4 +1,4 @@
-//! Durations, instants, numbers: what is read is what is shown.
+//! Durations, instants, numbers: parsing and printing are inverse.
 
 #![no_main]
 

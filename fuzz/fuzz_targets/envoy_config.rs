@@ -1,4 +1,4 @@
-//! Any bytes are a domain or a report, and a domain finds what it says.
+//! Any bytes are a domain or a report, and a domain matches what the specification says.
 
 #![no_main]
 

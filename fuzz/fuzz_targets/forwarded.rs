@@ -1,4 +1,4 @@
-//! X-Forwarded-For: nobody speaks for others but who is trusted.
+//! X-Forwarded-For: only trusted proxies can name another client.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bodies of the data API: accepted ones say what was taken from them, refused ones are not repeated.
+//! Bodies of the data API: accepted ones are read as written, refused ones are not quoted.
 
 #![no_main]
 

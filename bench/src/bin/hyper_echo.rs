@@ -1,4 +1,4 @@
-//! The floor of `script/bench http`: hyper and nothing behind it. It reads the body and answers what never changes.
+//! The floor of `script/bench http`: bare hyper. It reads the body and sends a constant answer.
 //!
 //! Everything that is not the limiter is as in Tollgate: HTTP/1.1 by hyper on Tokio's threads, replies to pipelined
 //! requests in one write, `TCP_NODELAY`, the same allocator, an answer of the same size.
@@ -44,7 +44,7 @@ async fn accept(listener: TcpListener) -> anyhow::Result<()> {
 async fn serve(stream: TcpStream) {
     let connection =
         http1::Builder::new().pipeline_flush(true).serve_connection(TokioIo::new(stream), service_fn(answer));
-    let _ = connection.await; // a client that hangs up is none of our business
+    let _ = connection.await; // a client that disconnects is not an error
 }
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {

@@ -1,5 +1,5 @@
-//! The floor of `script/bench wire` for gRPC: tonic with its own server and nothing behind it. It decodes Envoy's request
-//! and answers what never changes.
+//! The floor of `script/bench wire` for gRPC: bare tonic with its own server. It decodes Envoy's request and sends a
+//! constant answer.
 //!
 //! Everything that is not the limiter is as in Tollgate: the same messages, `TCP_NODELAY`, Tokio's threads, the same
 //! allocator, an answer of the same size.

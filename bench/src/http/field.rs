@@ -1,4 +1,4 @@
-//! Who is measured, and what each of them is asked.
+//! The servers, and the request for each.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::servers::server::{PeerServer, Ready, free_address};
 
 /// The floor.
 pub const ECHO: &str = "hyper echo (floor)";
-/// One rule that matches, everything allowed: what the targets speak of.
+/// One rule that matches, everything allowed: the subject of the targets.
 pub const TOLLGATE: &str = "Tollgate";
 /// The same, everything denied.
 pub const DENIED: &str = "Tollgate, all denied";
@@ -28,9 +28,9 @@ pub const SMALL: &str = "Tollgate, 10 rules, 1 k keys";
 pub const LARGE: &str = "Tollgate, 10 k rules, 1 M keys";
 /// The peer nearest in what it does.
 pub const THROTTLECRAB: &str = "throttlecrab-server";
-/// If it is there.
+/// If it is installed.
 pub const LIMITADOR: &str = "limitador-server";
-/// If it is there.
+/// If it is installed.
 pub const NGINX: &str = "nginx limit_req";
 
 /// Checks in a batch.
@@ -38,7 +38,7 @@ const BATCH_CHECKS: usize = 100;
 /// Keys, unless a scenario says otherwise.
 const KEYS: u64 = 100_000;
 
-/// Starts everybody who is to be had; of Tollgate, this program if one is given.
+/// Starts all servers that are available; Tollgate from this program if one is given.
 pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Lineup<'a>> {
     let mut lineup = Lineup::new(cores)?;
     let echo = lineup.programs.build("tollgate-bench", "hyper_echo")?;
@@ -50,7 +50,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
     Ok(lineup)
 }
 
-/// All of them are asked over HTTP.
+/// Adds a candidate over HTTP.
 fn join<'a>(
     lineup: &'a mut Lineup<'_>,
     name: &'static str,

@@ -2,19 +2,19 @@
 
 use std::fmt::Write as _;
 
-/// What everybody who asks Tollgate sends.
+/// The request body for Tollgate.
 pub const CHECK: &str = r#"{"client_key":"{key}","endpoint":"/api/orders","tier":"free"}"#;
 
-/// One rule that matches, and what it lets pass.
+/// The limit of the matching rule.
 #[derive(Clone, Copy, Debug)]
 pub enum RuleLimit {
-    /// More than any run asks for, and the same that throttlecrab is asked with.
+    /// More than any run needs, and the same as for throttlecrab.
     Ample,
     /// One request a day for each key: all that follow are denied.
     One,
 }
 
-/// A file of `number` rules, of which one matches; the others are about paths and tiers that nobody asks for.
+/// A file of `number` rules, of which one matches; the others have paths and tiers that no request has.
 pub fn file(number: usize, limit: RuleLimit) -> String {
     let limit = match limit {
         RuleLimit::Ample => "{ requests: 1000000, window: 60s, burst: 1000000 }",

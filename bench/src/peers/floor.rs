@@ -1,7 +1,7 @@
 //! The floor: fingerprints of 64 bits beside arrival times, and nothing else.
 //!
-//! No bound on memory, no overflow, no second bucket, no answer but yes or no, and two keys in some billions share a
-//! bucket. What a limiter that keeps its promises costs above this is what the promises cost.
+//! No bound on memory, no overflow, no second bucket, no hints, and two keys in some billions share a bucket. The difference
+//! to a complete limiter is the cost of its promises.
 
 use std::hash::Hasher;
 use std::time::Instant;

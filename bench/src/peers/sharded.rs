@@ -1,4 +1,4 @@
-//! What one writes in an afternoon: maps of strings behind locks, picked by hash.
+//! The simplest implementation: maps of strings behind locks, picked by hash.
 
 use std::hash::BuildHasher;
 use std::time::Instant;

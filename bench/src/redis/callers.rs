@@ -1,7 +1,7 @@
-//! Load from inside this process: callers of an engine, as many as one likes, on one worker thread.
+//! Load from inside this process: any number of callers of an engine, on one worker thread.
 //!
-//! The worker keeps to the generator's core, as a node with one core would. A closed loop sleeps whenever all callers
-//! wait for the store, as any server does; an open loop has to watch the clock, and spins as the floor's sender does.
+//! The worker is pinned to the generator's core, as a node with one core would be. A closed loop sleeps while all callers
+//! wait for the store, as a server does; an open loop has to watch the clock, and spins as the floor's sender does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use super::keys::{Draw, digits};
 use super::pacing::open_loop;
 use super::tally::{CheckAnswer, CheckTally};
 
-/// One worker, on the core that this thread keeps to.
+/// A runtime with one worker, on the core of this thread.
 pub fn runtime() -> anyhow::Result<Runtime> {
     Ok(Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
 }
 
-/// Who asks what.
+/// Callers of an engine.
 pub struct Callers<S> {
     engine: Arc<Engine<S>>,
     keys: u64,
@@ -40,7 +40,7 @@ impl<S: Store + 'static> Callers<S> {
         Callers { engine: engine.clone(), keys }
     }
 
-    /// So many callers, each asking again as soon as it is answered.
+    /// Closed loop: each caller asks again as soon as it is answered.
     pub fn closed(&self, runtime: &Runtime, callers: u64, time: Duration, seed: u64) -> anyhow::Result<CheckTally> {
         let clock = MonotonicClock::new();
         let end = clock.now().nanos() + time.as_nanos() as u64;
@@ -64,7 +64,7 @@ impl<S: Store + 'static> Callers<S> {
         Ok(runtime.block_on(gather(tasks)))
     }
 
-    /// So many checks a second, whatever becomes of them. Latency counts from when a check was due.
+    /// Open loop: checks at a fixed rate. Latency counts from when a check was due.
     pub fn open(&self, runtime: &Runtime, per_second: f64, time: Duration, seed: u64) -> anyhow::Result<CheckTally> {
         let (this, clock, tally) = (self.clone(), MonotonicClock::new(), Arc::new(Mutex::new(CheckTally::default())));
         let (mut draw, written) = (Draw::new(self.keys, seed.wrapping_mul(1_000_003)), tally.clone());
@@ -102,7 +102,7 @@ pub async fn gather(mut tasks: JoinSet<CheckTally>) -> CheckTally {
     sum
 }
 
-/// What the rules of all scenarios are about.
+/// The request of all scenarios.
 pub fn request(user: &str) -> Request<'_> {
     Request::new()
         .with(Attribute::UserId, user)
@@ -110,7 +110,7 @@ pub fn request(user: &str) -> Request<'_> {
         .with(Attribute::Endpoint, "GET /orders/items/17")
 }
 
-/// A decision that the store had no part in counts as a failure: it is not what was to be measured.
+/// A decision without the store counts as a failure: it is not what is measured.
 pub fn answer(decision: &Decision) -> CheckAnswer {
     match (&decision.verdict, decision.decided_by) {
         (_, DecidedBy::Open | DecidedBy::Closed | DecidedBy::Fallback | DecidedBy::Overflow)

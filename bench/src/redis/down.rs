@@ -1,4 +1,4 @@
-//! The store is gone: what a decision costs that has to do without it.
+//! The cost of a decision while the store is down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::workload::Workload;
 /// Checks a second: few enough that none waits for another.
 const PER_SECOND: f64 = 10_000.0;
 const KEYS: u64 = 10_000;
-/// How long the store has been gone when it counts: the breaker has noticed.
+/// How long the store is down before measuring: the breaker has opened.
 const GONE: Duration = Duration::from_millis(1_500);
 
 /// Kills a Redis of its own.
@@ -48,7 +48,7 @@ pub fn run(cores: &Cores, runtime: &Runtime, times: &StoreTimes, report: &mut Be
     Ok(())
 }
 
-/// What came of it.
+/// The results.
 #[derive(Default)]
 struct Seen {
     there: CheckTally,
@@ -84,7 +84,7 @@ impl Seen {
         report.ratio("store down: added at p99.9 with the breaker open, ms", Bound::AtMost(1.0), &self.added);
         let longest = self.killed.micros(1.0).max(self.gone.micros(1.0));
         report.number("store down: longest decision, ms", Bound::AtMost(50.0), longest / 1e3);
-        // Or it was not down.
+        // Otherwise the store was not down.
         report.number("store down: decided without it", Bound::AtLeast(1.0), without_store(&self.gone));
     }
 }

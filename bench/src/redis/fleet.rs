@@ -17,14 +17,14 @@ use super::server::Redis;
 use super::tally::{CheckAnswer, CheckTally};
 use super::tollgate::{self, FleetEngine};
 
-/// A caller that is always answered at once lets others run after so many checks: nobody else would do it for them.
-pub const BREATH: u64 = 64;
+/// A caller that never waits yields to other tasks after this many checks.
+pub const YIELD_AFTER: u64 = 64;
 
 /// The nodes of a fleet on one Redis.
 pub struct FleetNodes(Vec<Arc<FleetEngine>>);
 
 impl FleetNodes {
-    /// Starts so many nodes with the same rules.
+    /// Starts nodes with the same rules.
     pub fn start(redis: &Redis, runtime: &Runtime, nodes: u64, rules: &str) -> anyhow::Result<FleetNodes> {
         let node = |number| runtime.block_on(tollgate::node(&redis.url(), number, nodes, rules));
         Ok(FleetNodes((0..nodes).map(node).collect::<anyhow::Result<_>>()?))
@@ -35,7 +35,7 @@ impl FleetNodes {
         &self.0
     }
 
-    /// All nodes are asked in turn, so many times a second in all, whatever they answer; `pick` says for whom.
+    /// Open loop over all nodes in turn, at `per_second` in all; `pick` draws the user.
     pub fn ask(
         &self,
         runtime: &Runtime,
@@ -72,7 +72,7 @@ impl FleetNodes {
         Ok(history)
     }
 
-    /// So many callers, spread over the nodes, ask for users by Zipf's law, as fast as they are answered.
+    /// Closed loop of callers spread over the nodes; users by Zipf's law.
     pub fn mix(&self, runtime: &Runtime, callers: u64, zipf: &Arc<Zipf>, time: Duration) -> CheckTally {
         let clock = MonotonicClock::new();
         let end = clock.now().nanos() + time.as_nanos() as u64;
@@ -88,7 +88,7 @@ impl FleetNodes {
                     }
                     let answer = node.check(zipf.rank(&mut draw)).await;
                     tally.enter(answer, clock.now().nanos() - begun);
-                    if tally.checks % BREATH == 0 {
+                    if tally.checks % YIELD_AFTER == 0 {
                         yield_now().await;
                     }
                 }

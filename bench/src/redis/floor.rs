@@ -1,7 +1,7 @@
 //! The floor: the same load sent straight to Redis, as a script that decides one bucket and nothing else.
 //!
-//! One thread drives all connections. It either sleeps until a reply is there, as any real client does, or asks again
-//! and again, so that the server never pays for waking it: the harder floor, and the one that throughput is held to.
+//! One thread drives all connections. It either sleeps until a reply arrives, as a real client does, or polls, so that the
+//! server never pays for waking it: the harder floor, and the reference for throughput.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -27,7 +27,7 @@ const SCRIPT: &str = include_str!("floor.lua");
 /// How long the first replies of a run may take: other processes may have the core.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A server that has the script.
+/// A server with the script loaded.
 #[derive(Debug)]
 pub struct FloorScript {
     address: SocketAddr,
@@ -37,7 +37,7 @@ pub struct FloorScript {
     keys: u64,
 }
 
-/// How the script is asked.
+/// How the script is called.
 #[derive(Clone, Copy, Debug)]
 pub struct FloorLoad {
     pub connections: usize,
@@ -104,7 +104,7 @@ struct Sender<'a> {
     floor: &'a FloorScript,
     load: FloorLoad,
     connections: Vec<Connection>,
-    /// Who has room for a command.
+    /// Connections with room for a command.
     idle: VecDeque<usize>,
     draw: Draw,
     tally: CheckTally,
@@ -137,7 +137,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Fills whoever has room, as far as something is due.
+    /// Fills idle connections with the commands that are due.
     fn send(&mut self, now: u64) -> io::Result<()> {
         while let Some(place) = self.idle.pop_front() {
             let Some(connection) = self.connections.get_mut(place) else { continue };

@@ -1,4 +1,4 @@
-//! When what was admitted, and by how much that exceeds what a limit promises.
+//! Admissions over time, and by how much they exceed a limit.
 
 /// Admissions of one bucket by all nodes, each between two readings of one clock.
 #[derive(Clone, Debug, Default)]
@@ -7,12 +7,12 @@ pub struct AdmissionLog {
     after: Vec<u64>,
     /// Decisions in all, admissions included.
     pub decisions: u64,
-    /// Decisions that the store had no part in.
+    /// Decisions without the store.
     pub errors: u64,
 }
 
 impl AdmissionLog {
-    /// An admission that was asked for and told at these times, in nanoseconds.
+    /// Records an admission that was requested and answered at these times, in nanoseconds.
     pub fn admit(&mut self, before: u64, after: u64) {
         self.before.push(before);
         self.after.push(after);

@@ -1,4 +1,4 @@
-//! A hot leased key beside the in-memory store: what deciding by oneself costs when others share the bucket.
+//! A hot leased key beside the in-memory store: the cost of a local decision on a shared bucket.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +26,8 @@ const LEASED_ALL: &str = "leased: store, all allowed";
 const MEMORY_ENGINE: &str = "in memory: engine";
 const LEASED_ENGINE: &str = "leased: engine";
 
-/// Checks between two looks at the clock, and two chances for others to run.
-const BREATH: u64 = 64;
+/// Checks between two readings of the clock, and between two yields to other tasks.
+const YIELD_AFTER: u64 = 64;
 
 /// Races them.
 pub fn run(
@@ -72,7 +72,7 @@ pub fn run(
     Ok(standings)
 }
 
-/// The store alone, asked for the charge that its rules make.
+/// The store alone, with the charge of its rule.
 fn store<'a, S: Store + 'static>(
     name: &'static str,
     engine: &Arc<Engine<S>>,
@@ -97,7 +97,7 @@ async fn take<S: Store>(engine: Arc<Engine<S>>, charge: Charge, time: Duration) 
     let charges = [charge];
     while begun < end {
         let mut answers = [0_u64; 3];
-        for _ in 0..BREATH {
+        for _ in 0..YIELD_AFTER {
             outcomes.clear();
             let taken = match engine.store().try_take(&charges, &mut outcomes) {
                 Some(taken) => Ok(taken),
@@ -115,7 +115,7 @@ async fn take<S: Store>(engine: Arc<Engine<S>>, charge: Charge, time: Duration) 
         for (answer, number) in
             [CheckAnswer::Allowed, CheckAnswer::Denied, CheckAnswer::Failed].into_iter().zip(answers)
         {
-            tally.enter_many(answer, number, (now - begun) / BREATH);
+            tally.enter_many(answer, number, (now - begun) / YIELD_AFTER);
         }
         begun = now;
     }
@@ -135,7 +135,7 @@ fn engine<'a, S: Store + 'static>(
             let mut begun = clock.now().nanos();
             let end = begun + time.as_nanos() as u64;
             while begun < end {
-                for _ in 0..BREATH {
+                for _ in 0..YIELD_AFTER {
                     tally.enter_many(callers.check(0).await, 1, 1_000);
                 }
                 yield_now().await;

@@ -1,4 +1,4 @@
-//! Which key is asked for next: uniformly, or as web traffic has it.
+//! Draws the next key: uniformly, or by Zipf's law.
 
 /// Digits of a key's number.
 pub const DIGITS: usize = 12;
@@ -11,7 +11,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Draws from so many keys. Neighbouring seeds draw quite different ones.
+    /// Draws from this many keys. Neighbouring seeds give unrelated sequences.
     pub fn new(keys: u64, seed: u64) -> Draw {
         Draw { state: mix(mix(seed)), keys }
     }

@@ -1,4 +1,4 @@
-//! FleetNodes that decide by themselves: how often they ask, what they strand, and by how much they admit too much.
+//! Nodes that decide locally: how often they call Redis, what they strand, and by how much they admit too much.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct Case {
     nodes: u64,
     /// The limit, and its burst.
     per_second: f64,
-    /// StoreTimes the limit that is asked for.
+    /// Offered load, as a multiple of the limit.
     offered: f64,
 }
 
@@ -47,7 +47,7 @@ const TEN: Case =
 const BEHIND: Case =
     Case { name: "async, 10 nodes, 1,000/s", consistency: "async", nodes: 10, per_second: 1_000.0, offered: 2.0 };
 
-/// What came of one.
+/// The result of a case.
 struct Seen {
     history: AdmissionLog,
     commands: u64,
@@ -130,7 +130,7 @@ fn hold(case: &Case, seen: &Seen, per_command: f64, report: &mut BenchReport) {
     target("errors", Bound::AtMost(0.0), seen.history.errors as f64);
 }
 
-/// Many users, few of them often.
+/// Many users, few of them frequent.
 fn mixed(redis: &Redis, runtime: &Runtime, times: &StoreTimes, report: &mut BenchReport) -> anyhow::Result<Mixed> {
     report.section(
         "A mixed load in leased mode",

@@ -1,4 +1,4 @@
-//! The open loop: checks begin when they are due, whatever becomes of those before them.
+//! The open loop: checks start when they are due, whether or not earlier ones are answered.
 
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ impl OpenSchedule {
     }
 }
 
-/// Begins so many checks a second for that long, each as a task that is told when it was due, and waits for the last.
-/// It watches the clock without sleeping, and lets all others run in between.
+/// Starts checks at a fixed rate, each as a task with its due time, and waits for the last one. Polls the clock without
+/// sleeping, and yields to other tasks in between.
 pub async fn open_loop<F>(clock: MonotonicClock, per_second: f64, time: Duration, mut begin: impl FnMut(u64) -> F)
 where
     F: Future<Output = ()> + Send + 'static,

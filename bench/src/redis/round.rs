@@ -10,7 +10,7 @@ use crate::report::{BenchReport, progress};
 use crate::statistics::Sample;
 use crate::stopwatch::Stopwatch;
 
-/// From which part of a core on, taken by others or by the hypervisor, a round counts as noisy.
+/// A round is noisy if other processes and the hypervisor take more than this part of a core.
 const NOISE: f64 = 0.1;
 
 /// How long everything takes.
@@ -26,7 +26,7 @@ pub struct StoreTimes {
 /// Sends load for so long, drawn from that seed.
 type Send<'a> = Box<dyn Fn(Duration, u64) -> anyhow::Result<CheckTally> + 'a>;
 
-/// Who is raced.
+/// A candidate and its load.
 pub struct StoreRunner<'a> {
     pub name: &'static str,
     send: Send<'a>,
@@ -38,13 +38,13 @@ impl<'a> StoreRunner<'a> {
         StoreRunner { name, send: Box::new(send), is_spinning: false }
     }
 
-    /// One whose client never sleeps: its own CPU time says nothing.
+    /// Its client never sleeps: its own CPU time is not reported.
     pub fn spinning(self) -> StoreRunner<'a> {
         StoreRunner { is_spinning: true, ..self }
     }
 }
 
-/// What came of one round.
+/// The figures of one round.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreRound {
     /// Checks per second.
@@ -65,7 +65,7 @@ pub struct StoreRound {
     pub bytes_out: f64,
     pub denied: u64,
     pub errors: u64,
-    /// Cores that others took meanwhile, and the hypervisor.
+    /// Cores used by other processes, and taken by the hypervisor.
     pub foreign: f64,
     pub stolen: f64,
 }
@@ -78,7 +78,7 @@ impl StoreRound {
         let (wall, own, ticks) =
             (watch.stop().wall, process::own_cpu().saturating_sub(own) as f64, (ticks, Ticks::now()));
         let figures = redis.figures().since(&figures);
-        // What the store did not decide is no check of it.
+        // Decisions without the store do not count.
         let (checks, seconds) = ((tally.checks - tally.errors).max(1) as f64, wall / 1e9);
         Ok(StoreRound {
             rate: checks / seconds,
@@ -133,12 +133,12 @@ impl StoreStandings {
         self.sample(name, &figure).over(&self.sample(of, &figure))
     }
 
-    /// Everything that went wrong.
+    /// The sum of errors.
     pub fn errors(&self) -> u64 {
         self.0.iter().flat_map(|(_, rounds)| rounds).map(|round| round.errors).sum()
     }
 
-    /// Everything that was refused.
+    /// The sum of denials.
     pub fn denied(&self) -> u64 {
         self.0.iter().flat_map(|(_, rounds)| rounds).map(|round| round.denied).sum()
     }

@@ -1,4 +1,4 @@
-//! A real server, and what it tells about itself.
+//! A Redis server and its counters.
 
 use std::collections::HashMap;
 use tollgate_lab::redis::{Client, RedisServer};

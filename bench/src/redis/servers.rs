@@ -23,7 +23,7 @@ const RATELIMIT: &str = "envoyproxy/ratelimit";
 const LIMITADOR: &str = "limitador, redis";
 const LIMITADOR_CACHED: &str = "limitador, redis_cached";
 
-/// Races whoever is there.
+/// Races the servers that are available.
 pub fn run(
     redis: &Redis,
     cores: &Cores,

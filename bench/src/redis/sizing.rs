@@ -1,4 +1,4 @@
-//! What a node and a Redis bear, from what was measured: the table of the guide.
+//! The sizing table of the guide, from the measurements.
 
 use super::exact::{EXACT, EXACT_MANY, EXACT_THREE};
 use super::leased::Mixed;

@@ -1,10 +1,10 @@
-//! What came of one stretch of load, whoever sent it.
+//! Counts and latencies of one stretch of load.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// What a histogram tells apart: from 100 ns to a minute, to three digits.
+/// The range of the histogram: 100 ns to a minute, three digits.
 const LEAST: u64 = 100;
 const MOST: u64 = 60_000_000_000;
 
@@ -14,7 +14,7 @@ pub struct CheckTally {
     /// Checks that were answered.
     pub checks: u64,
     pub denied: u64,
-    /// Answers that were none: an error of the server, or a decision that the store had no part in.
+    /// Errors of the server, and decisions made without the store.
     pub errors: u64,
     latency: Histogram<u64>,
 }
@@ -26,7 +26,7 @@ impl Default for CheckTally {
     }
 }
 
-/// What an answer said.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckAnswer {
     Allowed,
@@ -40,7 +40,7 @@ impl CheckTally {
         self.enter_many(answer, 1, nanos);
     }
 
-    /// Several that took as long each.
+    /// Records several checks of the same duration.
     #[inline]
     pub fn enter_many(&mut self, answer: CheckAnswer, number: u64, nanos: u64) {
         self.checks += number;

@@ -1,4 +1,4 @@
-//! Tollgate on Redis: the only file that knows how a store and a node are made.
+//! Tollgate on Redis: builds stores and nodes.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tollgate_store_redis::{PrimaryStats, RedisConfig, RedisStore, StoreUrl};
 
 /// An engine that asks Redis every time.
 pub type Exact = Engine<RedisStore>;
-/// An engine of a fleet: it may decide by itself what its rules let it.
+/// An engine of a fleet: decides locally where its rules allow it.
 pub type FleetEngine = Engine<Fleet<RedisStore>>;
 
 /// How long leased units may be spent.
 pub const LEASE_TTL: Duration = Duration::from_secs(1);
-/// How often a node looks after its leases.
+/// The interval of the upkeep of leases.
 const UPKEEP: Duration = Duration::from_millis(50);
-/// How long the first contact may take.
+/// Timeout of the first connection.
 const CONTACT: Span = Span::from_secs(5);
-/// How long a decision may wait for Redis: the default would measure how busy the machine is instead, wherever others
-/// keep Redis from its core for 25 ms.
+/// Timeout of a decision: with the default of 25 ms, other processes on the core of Redis would turn checks into
+/// fallbacks.
 const PATIENCE: Span = Span::from_secs(1);
 
 /// Rules from YAML. All nodes have to make the same keys: the secret is fixed.
@@ -37,13 +37,13 @@ pub async fn exact(url: &str, rules: RuleSet) -> anyhow::Result<Arc<Exact>> {
     Ok(Arc::new(Engine::new(store(url, PATIENCE, 1).await?, rules).with_config(config)))
 }
 
-/// The same with the patience that is the default.
+/// The same with the default timeout.
 pub async fn exact_by_default(url: &str, rules: RuleSet) -> anyhow::Result<Arc<Exact>> {
     let config = EngineConfig::default();
     Ok(Arc::new(Engine::new(store(url, config.within, 1).await?, rules).with_config(config)))
 }
 
-/// What kept a store from deciding, if anything did: what a report of errors needs to say.
+/// Why a store did not decide, by cause; `None` if it always did.
 pub fn troubles(store: &RedisStore) -> Option<String> {
     let all = store.stats().primaries.into_iter().fold(PrimaryStats::default(), |sum, (_, stats)| sum.and(&stats));
     let kinds = [
@@ -79,7 +79,7 @@ async fn store(url: &str, within: Span, number: u64) -> anyhow::Result<RedisStor
     Ok(store)
 }
 
-/// Until nobody needs the node any more.
+/// Runs the upkeep of a node until it is dropped.
 async fn tend(node: Weak<FleetEngine>) {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {

@@ -1,4 +1,4 @@
-//! Who is measured, and who could not be.
+//! The candidates, and why others are missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::report::progress;
 /// Keys, unless a scenario says otherwise.
 const KEYS: u64 = 100_000;
 
-/// How long a server is asked for more than it may give.
+/// Duration of a proof.
 const PROOF: Duration = Duration::from_millis(500);
 /// Requests of 40 % of the limit that may pass meanwhile: two, and one of each window that begins.
 const PROOF_ALLOWED: u64 = 4;
@@ -25,9 +25,9 @@ const PROOF_ALLOWED: u64 = 4;
 /// One line of the table: a server and what it is asked.
 #[derive(Debug)]
 pub struct Candidate {
-    /// As the tables have it.
+    /// Its name in the tables.
     pub name: &'static str,
-    /// Several may ask the same one.
+    /// Several candidates may share one.
     pub server: Rc<PeerServer>,
     /// The process of a store behind it, whose CPU time is counted apart.
     pub backend: Option<u32>,
@@ -38,23 +38,23 @@ pub struct Candidate {
     pub checks: usize,
 }
 
-/// How somebody is started and joins.
+/// Starts a server and adds its candidates.
 pub type StartPeer = fn(&mut Lineup<'_>) -> anyhow::Result<()>;
 
-/// All who could be started, and why others could not.
+/// The candidates that could be started, and why others could not.
 #[derive(Debug)]
 pub struct Lineup<'a> {
     pub candidates: Vec<Candidate>,
     absent: Vec<String>,
     pub programs: Programs,
-    /// Servers that nobody asks, behind others.
+    /// Servers behind other servers.
     behind: Vec<Rc<PeerServer>>,
     cores: &'a Cores,
     folder: TempDir,
 }
 
 impl<'a> Lineup<'a> {
-    /// Nobody yet.
+    /// An empty line-up.
     pub fn new(cores: &'a Cores) -> anyhow::Result<Lineup<'a>> {
         let (programs, folder) = (Programs::new()?, tempfile::tempdir()?);
         Ok(Lineup { candidates: Vec::new(), absent: Vec::new(), programs, behind: Vec::new(), cores, folder })
@@ -126,7 +126,7 @@ impl<'a> Lineup<'a> {
         self.behind.push(server);
     }
 
-    /// Starts those who can be started.
+    /// Starts the peers that are available.
     pub fn attempt(&mut self, peers: &[(&str, StartPeer)]) {
         for (name, start) in peers {
             let started = start(self);
@@ -134,7 +134,7 @@ impl<'a> Lineup<'a> {
         }
     }
 
-    /// Keeps in mind why somebody is not there.
+    /// Records why a candidate is not measured.
     pub fn excuse(&mut self, name: &str, started: anyhow::Result<()>) {
         if let Err(error) = started {
             progress(&format!("  {name}: not measured: {error:#}"));
@@ -142,7 +142,7 @@ impl<'a> Lineup<'a> {
         }
     }
 
-    /// Who is not there, as a paragraph; nothing if all are.
+    /// A paragraph about missing candidates; empty if there are none.
     pub fn not_measured(&self) -> String {
         match self.absent.as_slice() {
             [] => String::new(),

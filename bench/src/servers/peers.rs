@@ -1,4 +1,4 @@
-//! How those are started whom several questions ask.
+//! Commands for peers that several benchmarks start.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::server::free_address;
 /// Room for all keys, as a run would set it; and no line per request.
 pub const THROTTLECRAB_ROOM: [&str; 4] = ["--store-capacity", "200000", "--log-level", "warn"];
 
-/// Tollgate with these rules and no others: whatever a database of this machine holds is left out.
+/// Tollgate with these rules only, without a database.
 pub fn tollgate(program: &Path, rules: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("serve").arg("--rules").arg(rules).args(["--http", "127.0.0.1:0", "--admin", "off", "--db", "off"]);

@@ -1,4 +1,4 @@
-//! The programs that are measured: ours built, the peers found or installed.
+//! The programs that are measured: builds Tollgate, finds or installs the peers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::report::progress;
 const RATELIMIT: &str = "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36";
 const GUBERNATOR: &str = "github.com/gubernator-io/gubernator/v2/cmd/gubernator@v2.13.0";
 
-/// Where things are.
+/// The folders of programs.
 #[derive(Debug)]
 pub struct Programs {
     /// The folder of this program, where ours are built to.
@@ -87,7 +87,7 @@ impl Programs {
         progress(&format!("  building {module} into target/peers: a minute or two, once"));
         let mut go = Command::new(go);
         go.args(["install", module]).env("GOBIN", self.installed()).current_dir(repository());
-        // What Go says names hosts and folders of this machine, which are nothing for a report.
+        // Go prints hosts and folders of this machine, which do not belong into a report.
         succeed(&mut go).map_err(|error| {
             progress(&format!("  {error:#}"));
             anyhow!("neither on PATH, nor could go install it")
@@ -100,10 +100,10 @@ impl Programs {
     }
 }
 
-/// A program by its name, if it is to be had.
+/// A program by its name, if it is installed.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
-    // Servers of the system lie where only root looks.
+    // Debian installs servers outside of the PATH of users.
     let system = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
     std::env::split_paths(&folders).chain(system).map(|folder| folder.join(name)).find(|file| file.is_file())
 }

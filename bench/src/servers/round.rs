@@ -11,7 +11,7 @@ use crate::report::{BenchReport, progress};
 use crate::statistics::Sample;
 use crate::stopwatch::{Elapsed, Stopwatch};
 
-/// From which part of a core on, taken by others or by the hypervisor, a round counts as noisy.
+/// A round is noisy if other processes and the hypervisor take more than this part of a core.
 const NOISE: f64 = 0.1;
 
 /// How a round is run.
@@ -39,7 +39,7 @@ impl Spent {
     }
 }
 
-/// What came of one round.
+/// The figures of one round.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerRound {
     /// Checks that were decided, per second.
@@ -59,7 +59,7 @@ pub struct ServerRound {
     pub errors: u64,
     /// Requests that were due and never sent.
     pub unsent: u64,
-    /// Cores that others took meanwhile, and the hypervisor.
+    /// Cores used by other processes, and taken by the hypervisor.
     pub foreign: f64,
     pub stolen: f64,
 }
@@ -119,7 +119,7 @@ impl ServerRound {
     }
 }
 
-/// One runner of a race: who, how, and under which name it is told.
+/// One runner of a race: a candidate, its settings and its name in the report.
 #[derive(Clone, Debug)]
 pub struct ServerRunner<'a> {
     pub name: String,
@@ -160,7 +160,7 @@ impl ServerStandings {
         rounds.iter().flat_map(|(_, rounds)| rounds.iter().map(&figure)).collect()
     }
 
-    /// Whether there is anything of this runner.
+    /// Whether this runner has a round.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, rounds)| *known == name && !rounds.is_empty())
     }
@@ -190,12 +190,12 @@ impl ServerStandings {
         self.0.iter().map(row).collect()
     }
 
-    /// Everything that went wrong.
+    /// The sum of errors.
     pub fn errors(&self) -> u64 {
         self.0.iter().flat_map(|(_, rounds)| rounds).map(|round| round.errors).sum()
     }
 
-    /// Tells what others took of the machine at the worst.
+    /// Reports the noise of the worst round.
     pub fn tell_noise(&self, report: &mut BenchReport) {
         let all = || self.0.iter().flat_map(|(_, rounds)| rounds);
         let most = |figure: fn(&ServerRound) -> f64| all().map(figure).fold(0.0, f64::max);

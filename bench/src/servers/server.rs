@@ -1,4 +1,4 @@
-//! A server as a process of its own: started, waited for, watched, stopped.
+//! A server process: start, wait, measure, stop.
 
 use std::fs::{File, read_to_string};
 use std::io::{BufRead as _, BufReader};
@@ -13,17 +13,17 @@ use anyhow::{Context as _, bail};
 use crate::cores::Cores;
 use crate::process;
 
-/// How long a server may take to listen; ten thousand rules have to be read in it.
+/// How long a server may take to listen, with ten thousand rules to read.
 const START: Duration = Duration::from_secs(20);
-/// How often it is looked whether it does.
+/// How often this is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How one learns that a server listens, and where.
+/// How a server reports that it listens, and where.
 #[derive(Clone, Copy, Debug)]
 pub enum Ready {
     /// It prints a line with `http://ADDRESS`.
     Says,
-    /// It was told where, and connections succeed.
+    /// Its address is given, and connections succeed.
     Listens(SocketAddr),
 }
 
@@ -85,7 +85,7 @@ impl PeerServer {
                 (_, Ready::Listens(address)) if TcpStream::connect_timeout(&address, LOOK).is_ok() => {
                     return Ok(address.to_string());
                 }
-                // Nobody writes any more, so nobody waits for us either: do not spin.
+                // The pipe is closed: sleep instead of spinning.
                 (Err(RecvTimeoutError::Disconnected), _) => std::thread::park_timeout(LOOK),
                 _ => {}
             }
@@ -106,7 +106,7 @@ fn follow(pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-            let _ = sender.send(line); // nobody listens once the server stands
+            let _ = sender.send(line); // the receiver is dropped once the server is ready
         }
     });
     receiver

@@ -1,4 +1,4 @@
-//! gRPC: who speaks it, and what is asked of ours.
+//! gRPC: the servers, and the targets of Tollgate.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,13 +29,13 @@ pub const INTRODUCTION: &str = "Unary calls over HTTP/2 in clear, headers by the
 const MANY: Mode = Mode { name: "gRPC, 50 connections of 1 stream", connections: 50, pipeline: 1 };
 const FEW: Mode = Mode { name: "gRPC, 4 connections of 25 streams", connections: 4, pipeline: 25 };
 
-/// What a proof asks for at once: 40 % of the limits.
+/// The cost of a proof: 40 % of the limits.
 const OF_A_MILLION: u64 = 400_000;
 const OF_A_BILLION: u64 = 400_000_000;
 
 const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-/// Starts everybody who is to be had.
+/// Starts all servers that are available.
 pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Lineup<'a>> {
     let mut lineup = Lineup::new(cores)?;
     let echo = lineup.programs.build("tollgate-bench", "tonic_echo")?;
@@ -52,7 +52,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
     Ok(lineup)
 }
 
-/// Races them, and holds ours against its targets.
+/// Races them, and compares Tollgate with its targets.
 pub fn run(race: &Race<'_>, report: &mut BenchReport) {
     let ours = [TOLLGATE, TOLLGATE_CHECK];
     for mode in [MANY, FEW] {

@@ -1,4 +1,4 @@
-//! RESP: who speaks it, and what is asked of ours.
+//! RESP: the servers, and the targets of Tollgate.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +32,7 @@ const ALONE: Mode = Mode { name: "RESP, not pipelined", connections: 50, pipelin
 const BY_16: Mode = Mode { name: "RESP, pipelined by 16", connections: 50, pipeline: 16 };
 const BY_64: Mode = Mode { name: "RESP, pipelined by 64", connections: 50, pipeline: 64 };
 
-/// Starts everybody who is to be had.
+/// Starts all servers that are available.
 pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Lineup<'a>> {
     let mut lineup = Lineup::new(cores)?;
     let echo = lineup.programs.build("tollgate-bench", "resp_echo")?;
@@ -48,7 +48,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
     Ok(lineup)
 }
 
-/// Races them, and holds ours against its targets.
+/// Races them, and compares Tollgate with its targets.
 pub fn run(race: &Race<'_>, report: &mut BenchReport) {
     let [alone, by_16, by_64] = [ALONE, BY_16, BY_64].map(|mode| race.peak(mode, report));
     let half = race.half(ALONE, &[TOLLGATE], &alone, report);
@@ -115,7 +115,7 @@ fn start_redis(lineup: &mut Lineup<'_>, name: &'static str, request: &str, modul
     }
 }
 
-/// redis-server that keeps nothing.
+/// redis-server without persistence.
 pub fn redis(lineup: &Lineup<'_>) -> anyhow::Result<Command> {
     let program: PathBuf = on_path("redis-server").context("not on PATH; script/setup installs it")?;
     let mut command = Command::new(program);

@@ -1,14 +1,14 @@
-//! Waiting for what tells nobody when it is done: another process, a kernel, a failover. The only real sleep of this crate.
+//! Waiting for what sends no event: another process, the kernel, a failover. The only real sleep of this crate.
 
 use std::time::Duration;
 
 use tollgate_core::{Clock, Span};
 use tollgate_store::MonotonicClock;
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// Waits until `is_so`, and answers how long that took. Panics with `what` when it is not so in time.
+/// Waits until `is_so`, and returns how long that took. Panics with `what` after `within`.
 pub fn until(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
     match try_until(within, &mut is_so) {
         Some(took) => took,
@@ -16,7 +16,7 @@ pub fn until(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) -> D
     }
 }
 
-/// Waits until `is_so`, and answers how long that took; nothing when it is not so in time.
+/// Waits until `is_so`, and returns how long that took; `None` after `within`.
 pub fn try_until(within: Duration, mut is_so: impl FnMut() -> bool) -> Option<Duration> {
     let watch = Watch::start();
     loop {
@@ -30,13 +30,13 @@ pub fn try_until(within: Duration, mut is_so: impl FnMut() -> bool) -> Option<Du
     }
 }
 
-/// Lets time pass.
+/// Sleeps.
 #[expect(clippy::disallowed_methods, reason = "the home of real waiting in tests of real processes")]
 pub fn pause(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// Measures how long something takes.
+/// Measures elapsed time.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     clock: MonotonicClock,
@@ -44,7 +44,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch that runs from now on.
+    /// Starts now.
     pub fn start() -> Watch {
         let clock = MonotonicClock::new();
         Watch { clock, since: clock.now() }

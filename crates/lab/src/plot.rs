@@ -32,10 +32,10 @@ const TOP: f64 = 48.0;
 const BOTTOM: f64 = 52.0;
 const BOTTOM_UNNAMED: f64 = 30.0;
 
-/// Tones of middling lightness, told apart by people who do not tell red from green.
+/// Colours of medium lightness that are distinct for colour-blind readers.
 const COLOURS: [&str; 7] = ["#0a84c6", "#e0752d", "#18a076", "#c4609c", "#8a6fd1", "#b08c1a", "#7d8794"];
 
-/// For what is there only to compare with.
+/// For series that are there for comparison only.
 const MUTED: &str = "#8a929c";
 
 const STYLE: &str = "\
@@ -124,7 +124,7 @@ impl Plot {
         self
     }
 
-    /// Draws what was added last in grey: it is there only to compare with.
+    /// Draws the last series in grey: it is there for comparison only.
     pub fn muted(mut self) -> Plot {
         if let Some(series) = self.series.last_mut() {
             series.muted = true;

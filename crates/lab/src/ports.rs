@@ -1,23 +1,23 @@
-//! Ports for servers that must be told theirs, and must find it again after a restart.
+//! Ports for servers that need a fixed one, also after a restart.
 //!
-//! A port that the system hands out and takes back may be anybody's a moment later. These lie below the range from which
-//! connections get theirs, are tried, and are never handed out twice by one process; two processes that draw the same
-//! one at the same time notice when the second server does not start.
+//! Port 0 would not do: another process may get the port between two starts. These ports lie below the ephemeral range,
+//! are tried, and are never handed out twice by one process; two processes that draw the same one at the same time notice
+//! when the second server does not start.
 
 use std::collections::{BTreeSet, hash_map::RandomState};
 use std::hash::BuildHasher;
 use std::net::TcpListener;
 use std::sync::Mutex;
 
-/// Above what well-known services use, below what Linux gives to connections, and with room for a cluster's bus.
+/// Above well-known services, below Linux's ephemeral ports, and with room for a cluster's bus.
 const FIRST: u16 = 10_300;
 const COUNT: u16 = 22_000;
 
 static TAKEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A port of this machine that nobody listens on.
+/// A port of this machine without a listener.
 pub fn free() -> u16 {
-    let mut taken = TAKEN.lock().expect("nobody panics with the list of ports");
+    let mut taken = TAKEN.lock().expect("not poisoned");
     loop {
         let port = FIRST + (RandomState::new().hash_one(0) % u64::from(COUNT)) as u16;
         if !taken.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {

@@ -1,6 +1,6 @@
-//! A wall clock that a test can move under a running program: `assets/clockshim.c`, preloaded.
+//! A wall clock that a test can step under a running program: `assets/clockshim.c`, preloaded.
 //!
-//! libfaketime hangs Debian's Redis, and the date of the machine is not ours to set.
+//! libfaketime hangs Debian's Redis, and tests must not set the date of the machine.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use crate::process;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/clockshim.c");
 
-/// The clock of the programs that run under it; shows the real time until it is moved.
+/// The clock of the programs started with it; shows the real time until it is set.
 #[derive(Debug)]
 pub struct WallClock {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// A clock whose offset is kept in `directory`.
+    /// A clock with its offset in a file of `directory`.
     pub fn new(directory: &Path) -> WallClock {
         let path = directory.join("clock");
         let file = File::create(&path).expect("a file for the clock");
@@ -29,7 +29,7 @@ impl WallClock {
         clock
     }
 
-    /// Makes the program run by this clock.
+    /// Makes the program use this clock.
     pub fn apply(&self, command: &mut Command) {
         command.env("LD_PRELOAD", library()).env("TOLLGATE_CLOCK", &self.path);
     }
@@ -41,7 +41,7 @@ impl WallClock {
     }
 }
 
-/// The compiled shim, made once per process.
+/// The shared library, compiled once per process.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {

@@ -4,7 +4,7 @@ use tollgate_core::{
     Algorithm, Ask, Counter, Effect, Limit, LimitKind, Log, NextFree, Outcome, SlotId, Slots, State, Tat, Time, Window,
 };
 
-/// What one bucket remembers. Cloned freely: probing a clone is how promises are checked.
+/// The state of one bucket. Promises are checked by probing clones of it.
 #[derive(Clone, Debug)]
 pub enum Bucket {
     /// Of [`Limit::Gcra`].
@@ -21,7 +21,7 @@ pub enum Bucket {
     Concurrency(Slots),
 }
 
-/// Calls a method of the algorithm on its own state. A bucket met with another algorithm is a broken test.
+/// Calls a method of the algorithm on its own state. Panics if the bucket is of another algorithm: the test is wrong.
 macro_rules! dispatch {
     ($limit:expr, $bucket:expr, |$algorithm:ident, $state:ident| $call:expr) => {
         match ($limit, $bucket) {
@@ -37,7 +37,7 @@ macro_rules! dispatch {
 }
 
 impl Bucket {
-    /// A bucket nobody has used.
+    /// A fresh bucket.
     pub fn unused(kind: LimitKind) -> Bucket {
         match kind {
             LimitKind::Gcra => Bucket::Gcra(Tat::default()),
@@ -89,13 +89,13 @@ impl Bucket {
         }
     }
 
-    /// Looks, and reports what a peek of this cost reports.
+    /// The outcome of a peek of this cost.
     pub fn peek(&self, limit: &Limit, now: Time, cost: u64) -> Outcome {
         let ask = Ask::Peek(cost);
         self.view(limit, now, &ask, self.admits(limit, now, &ask), 0)
     }
 
-    /// One request to this bucket alone: the three steps, as a store that knows no other bucket takes them.
+    /// One request to this bucket alone: look, record and view, as a store with a single charge does.
     pub fn take(&mut self, limit: &Limit, now: Time, ask: &Ask, count_denied: bool) -> Outcome {
         let allowed = self.admits(limit, now, ask);
         let effect = match ask {

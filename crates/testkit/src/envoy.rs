@@ -1,5 +1,5 @@
-//! What a file of envoyproxy/ratelimit means, written from the specification alone: slow, obvious, and nothing shared
-//! with what is tested by it.
+//! A matcher for files of envoyproxy/ratelimit, written from the specification alone: slow, simple, and without code of
+//! the matcher that it tests.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
 /// The entries of a descriptor.
 pub type Entries = Vec<(String, String)>;
 
-/// Keys and values that tell one counter of a rule from another; no value where all share one.
+/// Keys and values that tell one counter of a rule from another; no value where all values share a counter.
 pub type CounterKey = Vec<(String, Option<String>)>;
 
 /// Asks a compiled domain about descriptors, and panics where it does not find what [`find`] finds: another rule, or
@@ -75,7 +75,7 @@ fn collect(level: &[EnvoyDescriptor], path: &mut Entries, probes: &mut Vec<Entri
     }
 }
 
-/// Where a descriptor leads.
+/// What a descriptor matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DescriptorMatch<'a> {
     /// The nodes from the first level to the last, one for each entry.
@@ -104,8 +104,7 @@ fn holds(node: &EnvoyDescriptor, key: &str, value: &str) -> bool {
     star(&node.key, key) && node.value.as_ref().is_none_or(|pattern| star(pattern, value))
 }
 
-/// Whether `text` has the form of `pattern`, where `*` is any text: which beginnings of the pattern can have eaten the
-/// text so far, letter by letter.
+/// Whether `text` matches `pattern`, where `*` is any text. Tracks which prefixes of the pattern match the text so far.
 fn star(pattern: &str, text: &str) -> bool {
     let letters: Vec<char> = pattern.chars().collect();
     let close = |reached: &mut Vec<bool>| {

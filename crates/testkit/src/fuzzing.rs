@@ -1,4 +1,4 @@
-//! What fuzz targets call and what the replay of their corpus calls: bytes in, a panic if a promise is broken.
+//! The bodies of the fuzz targets, also called by the replay of their corpus: bytes in, a panic if a promise is broken.
 
 mod addresses;
 mod envoy;
@@ -11,7 +11,7 @@ mod yaml;
 use tollgate_core::LimitKind;
 
 use crate::oracle::{Scenario, play, play_together};
-use crate::subject::SubjectKind;
+use crate::subject_kind::SubjectKind;
 
 pub use addresses::addresses;
 pub use envoy::envoy_config;
@@ -30,7 +30,7 @@ const KINDS: [LimitKind; 6] = [
     LimitKind::Concurrency,
 ];
 
-/// Steps beyond this are left unread: the checks of one step look at all steps before.
+/// Steps beyond this are ignored: the checks of one step look at all steps before.
 const STEPS_MAX: usize = 300;
 
 /// A byte for the algorithm, eight for its numbers, then four for each step; missing ones are zero.
@@ -51,8 +51,8 @@ pub fn decision_sequence(data: &[u8]) {
     }
 }
 
-/// A byte for who is a shadow, a byte and eight for each of three limits, then twelve for each request; missing ones are
-/// zero. Every store must answer as the reference does.
+/// A byte for the shadow charges, a byte and eight for each of three limits, then twelve for each request; missing bytes
+/// are zero. Every store must answer as the reference does.
 pub fn requests_together(data: &[u8]) {
     let byte = |place: usize| data.get(place).copied().unwrap_or(0);
     let (limits, size) = (3, 12);

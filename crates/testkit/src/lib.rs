@@ -25,6 +25,7 @@ pub mod redis;
 pub mod reference;
 pub mod spec_outcome;
 pub mod subject;
+pub mod subject_kind;
 pub mod suite;
 pub mod vectors;
 
@@ -33,3 +34,4 @@ pub use limit_config::LimitConfig;
 pub use reference::Reference;
 pub use spec_outcome::SpecOutcome;
 pub use subject::Subject;
+pub use subject_kind::SubjectKind;

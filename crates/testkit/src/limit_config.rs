@@ -1,7 +1,7 @@
-//! The numbers of a limit as they were written down, before `tollgate-core` made a [`Limit`] of them.
+//! The numbers of a limit as configured, before `tollgate-core` makes a [`Limit`] of them.
 //!
-//! Models compute from these and not from the limit's own accessors: a model that asks the subject for the interval
-//! would never notice that it is wrong.
+//! Models compute from these and not from the accessors of the limit: a model that asks the subject for its interval
+//! would not notice that it is wrong.
 
 use tollgate_core::{Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, SlidingCounter, SlidingLog, Span};
 
@@ -46,7 +46,7 @@ impl LimitConfig {
         })
     }
 
-    /// Time in which one unit comes back; 1 where nothing ever does.
+    /// Nanoseconds in which one unit comes back; 1 if none ever does.
     pub fn interval(&self) -> u64 {
         match *self {
             LimitConfig::Gcra { count, period, burst, .. } if count > 0 && burst > 0 => period / count,

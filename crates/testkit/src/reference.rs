@@ -1,7 +1,7 @@
 //! The model of a store: a map from digest to state, and DESIGN's "What a decision means" spelled out over it.
 //!
-//! One thread, no bound on memory, nothing ever dropped. Whatever a real store does about shards, sweeping or packed
-//! entries, its answers must equal these.
+//! One thread, no bound on memory, nothing is ever dropped. A real store may shard, sweep and pack its entries; its
+//! outcomes must equal these.
 
 use std::collections::HashMap;
 
@@ -30,14 +30,13 @@ impl Reference {
         self.bucket(charge).admits(&charge.limit_at(now), now, &charge.ask)
     }
 
-    /// A soft charge is decided and recorded under its raised limit, and told under its own.
-    /// The lot of a soft limit decides what is recorded; callers are told of the limit itself.
+    /// Decides and records a soft charge under its raised limit, and reports it under its own.
     fn apply(&mut self, now: Time, charge: &Charge, admits: bool, passes: bool) -> Outcome {
         let (limit, ask) = (charge.limit_at(now), &charge.ask);
         let bucket = self.bucket_mut(charge);
         let granted = if ask.writes() { bucket.record(&limit, now, ask, effect(charge, admits, passes)) } else { 0 };
         let outcome = bucket.view(&charge.limit, now, ask, admits, granted);
-        let counted = charge.count_denied && admits && !passes && granted > 0; // although somebody else refused
+        let counted = charge.count_denied && admits && !passes && granted > 0; // another charge refused the request
         match counted && !bucket.admits(&charge.limit, now, ask) {
             true => Outcome { wait: bucket.view(&charge.limit, now, ask, false, granted).wait, ..outcome },
             false => outcome,
@@ -45,7 +44,7 @@ impl Reference {
     }
 }
 
-/// What becomes of one charge, given what it says itself and what the request as a whole was told.
+/// The effect of one charge, given whether it admits the request and whether the request passes as a whole.
 fn effect(charge: &Charge, admits: bool, passes: bool) -> Effect {
     match charge.ask {
         Ask::Force(_) => Effect::Force,

@@ -1,8 +1,8 @@
-//! An outcome in the words of SPEC 0.2, as vectors and models speak it.
+//! An outcome in the terms of SPEC 0.2, for vectors and models.
 
 use tollgate_core::{Outcome, Wait};
 
-/// What the caller is told, in nanoseconds.
+/// What the caller is told; spans in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecOutcome {
     /// The cost passes.
@@ -13,7 +13,7 @@ pub struct SpecOutcome {
     pub remaining: u64,
     /// 0 if allowed, `None` for never.
     pub retry_after: Option<u64>,
-    /// Until the bucket equals an unused one.
+    /// Until the bucket equals a fresh one.
     pub reset_after: u64,
     /// Until `remaining` grows.
     pub next_unit: Option<u64>,

@@ -1,4 +1,4 @@
-//! The corpus of every fuzz target, replayed: what fuzzing once found stays found, without a fuzzer.
+//! Replays the corpus of every fuzz target: what fuzzing once found stays found, without a fuzzer.
 //!
 //! Inputs are named after what they are, by the rows of RELIABILITY section 3 where there is one. Inputs that are too
 //! large to keep are made here.
@@ -73,7 +73,7 @@ fn yaml_rules() {
     replay("yaml_rules", fuzzing::yaml_rules);
 }
 
-/// Y03: what is too large is refused, and what is just not keeps every promise.
+/// Y03: what is too large is refused.
 #[test]
 fn y03_large_files_are_refused_or_read() {
     let rule = "  - { limit: { requests: 1, window: 1s } }\n";
@@ -92,7 +92,7 @@ fn y03_large_files_are_refused_or_read() {
     }
 }
 
-/// Shapes that make a careless parser, printer or checker square: 16 KiB of one thing.
+/// Texts that make a careless parser, printer or checker quadratic: 16 KiB of one thing.
 #[test]
 fn hostile_texts_keep_every_promise() {
     let shapes = [
@@ -131,8 +131,8 @@ fn hostile_texts_keep_every_promise() {
     }
 }
 
-/// Y08: whatever is left of a file that is still being written, it becomes rules or a report. At the end of a line, where
-/// a cut is hardest to see, all promises are checked.
+/// Y08: any prefix of a file that is still being written becomes rules or a report. At the end of a line, where a cut is
+/// hardest to see, all promises are checked.
 #[test]
 fn y08_every_prefix_of_an_example_is_safe() {
     let mut files = files_in("examples");

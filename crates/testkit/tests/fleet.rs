@@ -8,10 +8,10 @@ use tollgate_testkit::suite::{self, Fixture};
 
 struct Alone {
     fleet: Fleet<Memory>,
-    /// The store's clock, which the suite also puts back.
+    /// The store's clock, which the suite also sets back.
     store: ManualClock,
-    /// The node's, which is monotonic as promised. A step back of the store's takes it as long as the deny cache may
-    /// not have noticed.
+    /// The node's clock, which is monotonic. It advances by a second when the store's steps back: by then the deny cache
+    /// must have noticed.
     node: ManualClock,
 }
 

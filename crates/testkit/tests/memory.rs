@@ -55,9 +55,9 @@ fn window(limit: u64) -> Limit {
     Limit::FixedWindow(FixedWindow::new(limit, Span::from_secs(3600)).expect("a valid limit"))
 }
 
-/// P23: a flood of keys neither grows memory nor touches those who were there before.
+/// P23: a flood of keys neither grows memory nor changes buckets that were there before.
 #[test]
-fn p23_a_flood_of_keys_is_bounded_and_harms_nobody() {
+fn p23_a_flood_of_keys_is_bounded_and_harms_no_other_key() {
     for limit in
         [window(5), Limit::per_minute(5).unwrap(), Limit::SlidingLog(SlidingLog::new(50, Span::from_secs(60)).unwrap())]
     {
@@ -81,7 +81,7 @@ fn p23_a_flood_of_keys_is_bounded_and_harms_nobody() {
     }
 }
 
-/// Once buckets equal unused ones their room is given to new keys.
+/// Memory of buckets that equal fresh ones is given to new keys.
 #[test]
 fn p23_room_comes_back_with_time() {
     let memory = InMemory::new(MemoryConfig { max_memory: 1 << 20, ..MemoryConfig::default() });
@@ -120,7 +120,7 @@ fn p23_an_owner_with_a_share_overflows_alone() {
     }
 }
 
-/// Threads hammer few keys; the count of what they were told must equal what the buckets hold, to the unit.
+/// Threads hammer few keys; the number of admissions must equal what the buckets hold, to the unit.
 #[test]
 fn p8_many_threads_admit_exactly_the_limit() {
     const KEYS: u64 = 3;
@@ -242,7 +242,7 @@ fn p23_many_shards_do_not_lift_the_cap() {
 
 /// A flood of one algorithm is over: its memory serves the others.
 #[test]
-fn p23_memory_goes_to_whoever_needs_it_now() {
+fn p23_memory_goes_to_the_algorithm_that_needs_it_now() {
     let memory = small(1 << 20, 4);
     for number in 0..60_000 {
         take(&memory, Charge::new(digest(number), Limit::per_minute(10).unwrap(), 1));

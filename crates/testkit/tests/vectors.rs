@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tollgate_lab::redis::RedisServer;
-use tollgate_testkit::subject::SubjectKind;
+use tollgate_testkit::SubjectKind;
 use tollgate_testkit::vectors::{self, VectorFile, VectorReport};
 
 fn report(name: &str, store: SubjectKind) -> VectorReport {

@@ -1,7 +1,7 @@
-//! A bad network between a client and a server of this machine: a TCP proxy whose faults are set while it runs.
+//! A TCP proxy between a client and a server of this machine; its faults are set while it runs.
 //!
 //! Threads and blocking sockets: a proxy for tests has few connections, and its timing must not depend on the runtime of
-//! whoever is tested.
+//! the code under test.
 
 mod mode;
 mod pump;
@@ -19,7 +19,7 @@ use crate::ports;
 use socket_pair::SocketPair;
 use state::ProxyState;
 
-/// A proxy in front of one port; gone when dropped, with all connections.
+/// A proxy in front of one port; closes all connections when dropped.
 #[derive(Debug)]
 pub struct FaultProxy {
     port: u16,
@@ -28,7 +28,7 @@ pub struct FaultProxy {
 }
 
 impl FaultProxy {
-    /// A proxy in front of `upstream`, a port of this machine. Lets everything pass until it is told otherwise.
+    /// A proxy in front of `upstream`, a port of this machine. Passes everything on until a mode is set.
     pub fn start(upstream: u16) -> FaultProxy {
         let (port, listener) = loop {
             let port = ports::free();
@@ -54,17 +54,17 @@ impl FaultProxy {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Treats both directions this way from now on.
+    /// Sets the mode of both directions.
     pub fn set(&self, mode: LinkMode) {
         self.shared.set(&[Direction::Requests, Direction::Replies], mode);
     }
 
-    /// Treats one direction this way from now on.
+    /// Sets the mode of one direction.
     pub fn set_only(&self, direction: Direction, mode: LinkMode) {
         self.shared.set(&[direction], mode);
     }
 
-    /// As if the server were gone: resets who is connected, and refuses who comes, until [`admit`](FaultProxy::admit).
+    /// As if the server were gone: resets all connections, and refuses new ones, until [`admit`](FaultProxy::admit).
     pub fn refuse(&self) {
         self.shared.refuse(true);
         self.nudge();
@@ -72,13 +72,13 @@ impl FaultProxy {
         self.shared.abort_all();
     }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     pub fn admit(&self) {
         self.shared.refuse(false);
         self.shared.wait_until_listening(true);
     }
 
-    /// Connections taken since the start.
+    /// Connections accepted since the start.
     pub fn accepted(&self) -> u64 {
         self.shared.accepted.load(Ordering::Relaxed)
     }
@@ -93,7 +93,7 @@ impl FaultProxy {
         self.shared.bytes(direction).load(Ordering::Relaxed)
     }
 
-    /// A thread that waits for a connection notices nothing else.
+    /// Wakes the thread that accepts connections.
     fn nudge(&self) {
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
@@ -111,7 +111,7 @@ impl Drop for FaultProxy {
     }
 }
 
-/// Takes connections until the proxy closes; has no socket while it refuses.
+/// Accepts connections until the proxy closes; has no socket while it refuses.
 fn accept(port: u16, mut listener: Option<TcpListener>, shared: &Arc<ProxyState>) {
     loop {
         let Some(listening) = &listener else {
@@ -135,7 +135,7 @@ fn accept(port: u16, mut listener: Option<TcpListener>, shared: &Arc<ProxyState>
     }
 }
 
-/// Joins a client with the server; a server that is not there looks as if it had hung up.
+/// Connects a client with the server; closes the connection if the server is unreachable.
 fn serve(client: TcpStream, shared: &Arc<ProxyState>) {
     shared.accepted.fetch_add(1, Ordering::Relaxed);
     let upstream = TcpStream::connect(("127.0.0.1", shared.upstream));

@@ -1,8 +1,8 @@
-//! What the network does to the bytes of one direction.
+//! The modes of one direction.
 
 use std::time::Duration;
 
-/// How one direction of every connection is treated, from the moment it is set.
+/// What happens to the bytes of one direction, on every connection, from the moment it is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkMode {
     /// Bytes pass.
@@ -12,13 +12,13 @@ pub enum LinkMode {
     Delay(Duration),
     /// Everything arrives later, each piece by a random time up to this one, in order.
     Jitter(Duration),
-    /// Nothing arrives, nobody is told. What was sent arrives when the mode changes, as TCP sends again what was lost.
+    /// Nothing arrives, without an error. What was sent arrives when the mode changes, as TCP retransmits.
     Drop,
-    /// What comes next ends the connection with a reset; half of a reply still arrives.
+    /// The next bytes reset the connection; half of a reply still arrives.
     Reset,
-    /// So many bytes arrive per second.
+    /// This many bytes arrive per second.
     Trickle(u32),
-    /// After so many more bytes the connection is closed.
+    /// The connection is closed after this many more bytes.
     CutAfter(u64),
 }
 

@@ -1,4 +1,4 @@
-//! One direction of one connection: a thread that reads, and one that delivers when the mode says so.
+//! One direction of one connection: a thread that reads, and one that delivers according to the mode.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -16,9 +16,9 @@ use super::socket_pair::SocketPair;
 use super::state::{ModeSetting, ProxyState};
 use super::{Direction, LinkMode};
 
-/// Pieces on the way. A network holds some; then the sender waits, as with a full window.
+/// Pieces in flight; then the sender waits, as with a full TCP window.
 const PIECES_MAX: usize = 256;
-/// For ever, for who looks again anyhow.
+/// The longest wait for a change of mode before the mode is read again.
 const LONG: Duration = Duration::from_millis(100);
 
 struct Piece {
@@ -58,12 +58,12 @@ struct Pump {
     clock: MonotonicClock,
     /// When the last piece was delivered: the next one never overtakes it.
     due: Time,
-    /// The order to cut, and how many bytes may still pass under it.
+    /// The setting of `CutAfter`, and how many bytes may still pass under it.
     cut: Option<(ModeSetting, u64)>,
 }
 
 impl Pump {
-    /// Delivers until the sender ends or the connection does.
+    /// Delivers until the sender or the connection ends.
     fn run(&mut self, receiver: &Receiver<Piece>) {
         while let Ok(piece) = receiver.recv() {
             let lot = RandomState::new().hash_one(0);
@@ -74,7 +74,7 @@ impl Pump {
         let _ = self.pair.target(self.direction).shutdown(Shutdown::Write);
     }
 
-    /// Delivers a piece as the modes of its time say; nothing, when the connection is over.
+    /// Delivers a piece according to the mode; `None` when the connection is over.
     fn deliver(&mut self, piece: &Piece, lot: u64) -> Option<()> {
         let mut rest = piece.bytes.as_slice();
         while !rest.is_empty() {
@@ -105,7 +105,7 @@ impl Pump {
         Some(())
     }
 
-    /// Writes the first `length` bytes, and answers the others.
+    /// Writes the first `length` bytes, and returns the rest.
     fn write<'a>(&self, bytes: &'a [u8], length: usize) -> Option<&'a [u8]> {
         let (now, rest) = bytes.split_at(length.min(bytes.len()));
         self.shared.count(self.direction, now.len());
@@ -118,7 +118,7 @@ impl Pump {
         }
     }
 
-    /// Writes everything once it is due; answers everything if the mode changes before.
+    /// Writes everything once it is due; returns everything if the mode changes before.
     fn later<'a>(&mut self, piece: &Piece, order: ModeSetting, delay: Duration, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let due = piece.arrived.after(Span::from(delay)).max(self.due);
         let wait = due.since(self.clock.now());

@@ -21,7 +21,7 @@ impl SocketPair {
         SocketPair { client, server, is_over: AtomicBool::new(false) }
     }
 
-    /// Where the bytes of a direction come from.
+    /// The socket that a direction reads from.
     pub(super) fn source(&self, direction: Direction) -> &TcpStream {
         match direction {
             Direction::Requests => &self.client,
@@ -29,7 +29,7 @@ impl SocketPair {
         }
     }
 
-    /// Where they go.
+    /// The socket that a direction writes to.
     pub(super) fn target(&self, direction: Direction) -> &TcpStream {
         match direction {
             Direction::Requests => &self.server,
@@ -37,8 +37,8 @@ impl SocketPair {
         }
     }
 
-    /// Ends both connections with a reset. That is sent when the last thread lets go of the sockets: those who read are
-    /// woken, which the other side does not notice.
+    /// Resets both connections. The reset is sent when the last thread drops the sockets: shutting down the read half wakes
+    /// the reading threads, and the peer does not notice.
     pub(super) fn abort(&self) {
         self.is_over.store(true, Ordering::Release);
         for socket in [&self.client, &self.server] {

@@ -1,4 +1,4 @@
-//! What the threads of a proxy know in common.
+//! State shared by the threads of a proxy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -30,7 +30,7 @@ struct State {
     is_closed: bool,
 }
 
-/// A mode, and which one it is: the same mode set again starts afresh.
+/// A mode with a number: setting the same mode again starts afresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ModeSetting {
     pub(super) mode: LinkMode,
@@ -54,7 +54,7 @@ impl ProxyState {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with the state")
+        self.state.lock().expect("not poisoned")
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -94,7 +94,7 @@ impl ProxyState {
         self.state().is_closed
     }
 
-    /// How a direction is treated now; nothing, when the proxy closes.
+    /// The mode of a direction; `None` when the proxy closes.
     pub(super) fn order(&self, direction: Direction) -> Option<ModeSetting> {
         let state = self.state();
         (!state.is_closed).then_some(match direction {
@@ -103,7 +103,7 @@ impl ProxyState {
         })
     }
 
-    /// Waits until the direction is treated in another way, the proxy closes, or the time is over.
+    /// Waits until the mode of the direction changes, the proxy closes, or the time is over.
     pub(super) fn wait_for_change(&self, direction: Direction, from: ModeSetting, within: Duration) {
         let is_same = |state: &mut State| {
             let order = if direction == Direction::Requests { state.requests } else { state.replies };
@@ -116,7 +116,7 @@ impl ProxyState {
         drop(self.changed.wait_while(self.state(), |state| state.is_listening != is_listening && !state.is_closed));
     }
 
-    /// Waits until connections are taken again; false if the proxy closes instead.
+    /// Waits until connections are accepted again; false if the proxy closes instead.
     pub(super) fn wait_until_admitted(&self) -> bool {
         let state = self.changed.wait_while(self.state(), |state| state.refuses && !state.is_closed);
         state.is_ok_and(|state| !state.is_closed)
@@ -134,30 +134,30 @@ impl ProxyState {
     }
 
     pub(super) fn add(&self, pair: &Arc<SocketPair>) {
-        let mut pairs = self.pairs.lock().expect("nobody panics with the pairs");
+        let mut pairs = self.pairs.lock().expect("not poisoned");
         pairs.retain(|pair| pair.strong_count() > 0);
         pairs.push(Arc::downgrade(pair));
     }
 
     pub(super) fn keep(&self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
-        let mut kept = self.threads.lock().expect("nobody panics with the threads");
+        let mut kept = self.threads.lock().expect("not poisoned");
         kept.retain(|thread| !thread.is_finished());
         kept.extend(threads);
     }
 
     pub(super) fn open(&self) -> usize {
-        let pairs = self.pairs.lock().expect("nobody panics with the pairs");
+        let pairs = self.pairs.lock().expect("not poisoned");
         pairs.iter().filter_map(Weak::upgrade).filter(|pair| !pair.is_over()).count()
     }
 
     pub(super) fn abort_all(&self) {
-        let pairs = std::mem::take(&mut *self.pairs.lock().expect("nobody panics with the pairs"));
+        let pairs = std::mem::take(&mut *self.pairs.lock().expect("not poisoned"));
         pairs.iter().filter_map(Weak::upgrade).for_each(|pair| pair.abort());
         self.changed.notify_all();
     }
 
     pub(super) fn join_all(&self) {
-        let threads = std::mem::take(&mut *self.threads.lock().expect("nobody panics with the threads"));
+        let threads = std::mem::take(&mut *self.threads.lock().expect("not poisoned"));
         for thread in threads {
             let _ = thread.join();
         }

@@ -1,4 +1,4 @@
-//! A client of one node: HTTP/1.1 over one connection that it keeps, as plain as it gets.
+//! A minimal client of one node: HTTP/1.1 over one kept-alive connection.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// An answer takes at most this long, or there was none.
+/// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connection to a node.
@@ -25,7 +25,7 @@ impl Caller {
         Ok(Caller { stream, buffer: Vec::new() })
     }
 
-    /// Sends a JSON object, and answers the one that comes back.
+    /// Posts a JSON object, and returns the JSON of the response.
     pub fn post(&mut self, path: &str, body: &str) -> io::Result<Value> {
         let request =
             format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len());
@@ -34,13 +34,13 @@ impl Caller {
         serde_json::from_slice(&answer).map_err(io::Error::other)
     }
 
-    /// Reads a page.
+    /// Gets a page.
     pub fn get(&mut self, path: &str) -> io::Result<String> {
         self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
         Ok(String::from_utf8_lossy(&self.answer()?).into_owned())
     }
 
-    /// The body of the next answer.
+    /// The body of the next response.
     fn answer(&mut self) -> io::Result<Vec<u8>> {
         loop {
             if let Some((head, length)) = self.head()?
@@ -59,7 +59,7 @@ impl Caller {
         }
     }
 
-    /// Where the body begins and how long it is, once the head is there.
+    /// The start and length of the body, once the head has arrived.
     fn head(&self) -> io::Result<Option<(usize, usize)>> {
         let Some(end) = self.buffer.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
         let head = String::from_utf8_lossy(&self.buffer[..end]).to_ascii_lowercase();

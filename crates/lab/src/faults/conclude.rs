@@ -1,4 +1,4 @@
-//! The end of a row: everything is written down, stopped, read and checked.
+//! The end of a row: stops the nodes, reads their logs and checks everything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use super::{Lab, RowResult};
 use crate::patience::Watch;
 use crate::redis::Client;
 
-/// Above a window, before a key that was hammered is admitted again (P9, P19).
+/// Added to the window after which a hammered key is admitted again (P9, P19).
 const GRACE: Duration = Duration::from_secs(1);
-/// Above TTLmax of the rules (P19).
+/// Added to the longest time to live of the rules (P19).
 const TTL_GRACE: Duration = Duration::from_secs(60);
 
 impl Lab {
-    /// Stops the load, and takes what its callers wrote down.
+    /// Stops the load, and keeps what its callers observed.
     pub fn stop(&mut self, load: BackgroundLoad) {
         let observations = load.stop();
         self.observations.extend(observations);
     }
 
-    /// Checks that keys that were hammered are admitted again within a window, or refused by policy.
+    /// Checks that hammered keys are admitted again within a window, or refused by policy.
     pub fn expect_alive(&mut self) {
         self.expect_admitted(span);
     }
 
-    /// The same after the store's clock has stepped, which may lock a key for as long as P20 says and no longer.
+    /// The same after a step of the store's clock, which may lock a key for as long as P20 allows.
     pub fn expect_unlocked(&mut self) {
         self.expect_admitted(|limit| span(limit).and(limit.lock_max()).map(Duration::from_nanos));
     }
@@ -51,7 +51,7 @@ impl Lab {
         }
     }
 
-    /// Checks that no bucket stays for ever, or much longer than its rule needs.
+    /// Checks that every bucket expires, and not much later than its rule needs.
     pub fn expect_ttls(&mut self, ports: &[u16]) {
         let spans = self.rules.iter().filter_map(|rule| span(&rule.limit));
         let most = spans.max().unwrap_or_default() * 2 + TTL_GRACE;
@@ -68,9 +68,11 @@ impl Lab {
         for node in &mut self.nodes {
             match (node.is_alive(), node.end()) {
                 (true, true) => {}
-                (true, false) => {
-                    self.broken.push(format!("{} does not end well: {}", node.name, last_line(&node.server_log())))
-                }
+                (true, false) => self.broken.push(format!(
+                    "{} does not shut down cleanly: {}",
+                    node.name,
+                    last_line(&node.server_log())
+                )),
                 (false, _) => crashed.push(node.name.clone()),
             }
             match checker::read(&node.log) {
@@ -80,7 +82,7 @@ impl Lab {
         }
         let strays = self.observations.iter().filter(|observation| observation.rule.contains(" instead of "));
         self.broken
-            .extend(strays.map(|observation| format!("an answer to somebody else: {}", observation.rule)).take(3));
+            .extend(strays.map(|observation| format!("an answer to another request: {}", observation.rule)).take(3));
         self.compare(&entries, &crashed);
         let by_clients = checker::check_observations(&self.promises, &self.observations);
         let mut report = by_clients.clone();
@@ -91,7 +93,8 @@ impl Lab {
         self.outcome(&report)
     }
 
-    /// What a node let pass is in its log, and nothing else: a node that crashed may have told more than it wrote.
+    /// Compares admissions that callers observed with those in the logs; a crashed node may have answered more than it
+    /// logged.
     fn compare(&mut self, entries: &[LoggedDecision], crashed: &[String]) {
         let mut told: BTreeMap<&str, i64> = BTreeMap::new();
         for observation in self.observations.iter().filter(|observation| observation.allowed && observation.cost > 0) {
@@ -105,17 +108,17 @@ impl Lab {
         for entry in entries.iter().filter(is_noted) {
             *told.entry(&entry.node).or_default() -= 1;
         }
-        // A request whose answer got lost is in the log and in nobody's observations.
+        // A request whose answer was lost is in the log and in no observation.
         let lost = self.observations.iter().filter(|observation| observation.mode.is_none()).count() as i64;
         for (node, difference) in told {
             let is_well = crashed.iter().any(|name| name == node) || (-lost..=0).contains(&difference);
             if !is_well {
-                self.broken.push(format!("{node}: callers heard of {difference} admissions more than it logged"));
+                self.broken.push(format!("{node}: callers observed {difference} admissions more than it logged"));
             }
         }
     }
 
-    /// The line of the table: the busiest bucket that has a bound.
+    /// The line of the table, for the bucket nearest to its bound.
     fn outcome(self, report: &CheckReport) -> RowResult {
         let Lab { promises, observations, broken, mut remarks, nodes, .. } = self;
         let (admitted, bound) = headline(&promises, &observations, nodes.len() as u64);
@@ -129,7 +132,7 @@ impl Lab {
     }
 }
 
-/// The bucket that came nearest to its bound over the whole run: units admitted, and the most that the modes allow.
+/// The bucket nearest to its bound over the whole run: units admitted, and the bound for its modes.
 fn headline(promises: &[Promise], observations: &[ClientObservation], nodes: u64) -> (u64, u64) {
     let mut sums: BTreeMap<(&str, String), (u64, u64, u64, bool)> = BTreeMap::new();
     for observation in observations.iter().filter(|observation| observation.allowed) {
@@ -170,7 +173,7 @@ fn most_in(limit: &LimitConfig, from: u64, to: u64) -> u64 {
     }
 }
 
-/// How long a limit takes to be fresh again.
+/// How long a bucket takes to be fresh again.
 fn span(limit: &LimitConfig) -> Option<Duration> {
     Some(Duration::from_nanos(match *limit {
         LimitConfig::Gcra { burst, .. } => burst * limit.interval(),
@@ -182,5 +185,5 @@ fn span(limit: &LimitConfig) -> Option<Duration> {
 }
 
 fn last_line(text: &str) -> &str {
-    text.lines().last().unwrap_or("it said nothing")
+    text.lines().last().unwrap_or("its log is empty")
 }

@@ -1,4 +1,4 @@
-//! Where a row is run: nodes, load, and what is expected of both.
+//! A fleet under test: its nodes, its load, and the expectations of a row.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use super::rules::{self, FaultRule};
 use crate::wall_clock::WallClock;
 use crate::{patience, ports, process};
 
-/// Times are told with this much doubt where two processes are involved.
+/// Uncertainty of times that involve two processes.
 const DOUBT: Duration = Duration::from_millis(100);
 
-/// A fleet under test. One row, one lab: everything in it is gone afterwards.
+/// A fleet under test. Each row gets a new one, and drops it with all its processes and files.
 pub struct Lab {
-    /// The nodes, those that were killed included.
+    /// The nodes, including killed ones.
     pub nodes: Vec<TestNode>,
-    /// What was expected and is not so.
+    /// Expectations that failed.
     pub broken: Vec<String>,
-    /// What a reader of the table should know.
+    /// Remarks for the reader of the table.
     pub remarks: Vec<String>,
-    /// What the rules promise; losses are added as they happen.
+    /// The bounds of the rules; losses are added as they happen.
     pub promises: Vec<Promise>,
-    /// Whether the store's time can be used: not if it ran twice through the same hour.
+    /// Whether the store's clock only ran forward: otherwise the logs are not checked by it.
     pub store_time_is_one: bool,
-    /// Everything that callers wrote down, loads that have ended included.
+    /// Everything that callers observed, including loads that have ended.
     pub observations: Vec<ClientObservation>,
     pub(super) clock: MonotonicClock,
     pub(super) rules: Vec<FaultRule>,
@@ -43,7 +43,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A lab for this binary, with the exact rules.
+    /// A fleet of this binary, with the exact rules and without nodes.
     pub fn new(tollgate: &Path) -> Lab {
         let mut lab = Lab {
             nodes: Vec::new(),
@@ -64,25 +64,25 @@ impl Lab {
         lab
     }
 
-    /// Other rules, before nodes are started.
+    /// Replaces the rules, before nodes are started.
     pub fn use_rules(&mut self, rules: &[FaultRule]) {
         self.rules = rules.to_vec();
         self.promises = rules::promises(rules, self.parts);
         std::fs::write(self.directory.path().join("rules.yaml"), rules::file(rules)).expect("a file of rules");
     }
 
-    /// More arguments for nodes that are started from now on.
+    /// Adds arguments for nodes that are started from now on.
     pub fn add_arguments(&mut self, arguments: &[&str]) {
         self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
     }
 
-    /// For rows about who is asked, not how soon: a store that answers late because the machine is busy stays the one
-    /// that decides, and whoever decides without it has a reason to be found.
+    /// For rows that check which component decides, not how fast: a slow store on a busy machine still decides, so a
+    /// decision without it has another cause.
     pub fn use_long_timeouts(&mut self) {
         self.add_arguments(&["--store-timeout", "2s", "--decision-deadline", "3s"]);
     }
 
-    /// Starts a fleet that knows its size, and waits until the store decides everywhere.
+    /// Starts nodes that know the size of the fleet, and waits until the store decides on each.
     pub fn fleet(&mut self, store: &str, count: u64) {
         self.parts = count;
         self.promises = rules::promises(&self.rules, count);
@@ -98,37 +98,37 @@ impl Lab {
         self.start_node_at(name, store, ports::free(), None)
     }
 
-    /// Starts one node at a port, by a wall clock.
+    /// Starts one node on a port, with its own wall clock if one is given.
     pub fn start_node_at(&mut self, name: &str, store: &str, port: u16, clock: Option<&WallClock>) -> usize {
         let (tollgate, directory, arguments) = (&self.tollgate, self.directory.path(), &self.arguments);
         let node = TestNode::start(&NodeOptions { tollgate, directory, name, port, store, arguments, clock });
-        self.listed.write().expect("nobody panics with the directory").push((node.name.clone(), node.at));
+        self.listed.write().expect("not poisoned").push((node.name.clone(), node.at));
         self.nodes.push(node);
         self.nodes.len() - 1
     }
 
-    /// Takes a node off the list: callers that have to connect go to others.
+    /// Removes a node from the list: callers connect to other nodes from now on.
     pub fn unlist(&self, node: usize) {
         let name = &self.nodes[node].name;
-        self.listed.write().expect("nobody panics with the directory").retain(|(listed, _)| listed != name);
+        self.listed.write().expect("not poisoned").retain(|(listed, _)| listed != name);
     }
 
-    /// A directory for the row's own files.
+    /// A directory for files of the row.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Now, by the clock of all callers.
+    /// The time of the clock that all callers use.
     pub fn now(&self) -> u64 {
         self.clock.now().nanos()
     }
 
-    /// Lets time pass.
+    /// Sleeps.
     pub fn pause(&self, millis: u64) {
         patience::pause(Duration::from_millis(millis));
     }
 
-    /// The usual load: so many callers of three keys, on all rules in turn.
+    /// The usual load: this many callers of three keys, on all rules in turn.
     pub fn load(&self, callers: usize) -> BackgroundLoad {
         let names: Vec<&'static str> = self.rules.iter().map(|rule| rule.name).collect();
         self.load_as(&LoadProfile {
@@ -141,17 +141,17 @@ impl Lab {
         })
     }
 
-    /// A load of one's own.
+    /// A load with a profile of its own.
     pub fn load_as(&self, plan: &LoadProfile) -> BackgroundLoad {
         BackgroundLoad::start(plan, &self.listed, self.clock)
     }
 
-    /// One request to one node, by hand; its answer.
+    /// Sends one request to one node; returns the answer.
     pub fn ask(&mut self, node: usize, rule: &str, key: &str) -> Value {
         self.ask_for(node, &LoadRequest::new(rule, key))
     }
 
-    /// One request to one node, by hand; its answer.
+    /// Sends one request to one node; returns the answer.
     pub fn ask_for(&mut self, node: usize, ask: &LoadRequest) -> Value {
         let node = &self.nodes[node];
         let (observation, answer) = ask_once((&node.name, node.at), ask, self.clock);
@@ -159,7 +159,7 @@ impl Lab {
         answer
     }
 
-    /// The mode in which a node decides about a fresh key at present. Cost zero: nothing is charged.
+    /// The mode in which a node decides about a fresh key now. The cost is zero: nothing is charged.
     pub fn mode(&mut self, node: usize) -> Option<AdmissionMode> {
         let rule = self.rules[0].name.to_owned();
         let ask = LoadRequest { rule, key: "look".to_owned(), cost: 0 };
@@ -167,7 +167,7 @@ impl Lab {
         ask_once((&node.name, node.at), &ask, self.clock).0.mode
     }
 
-    /// Waits until every node that runs asks the store, not only now and then, and answers how long that took.
+    /// Waits until the store decides ten times in a row on every running node, and returns how long that took.
     pub fn wait_for_store(&mut self, within: Duration) -> Option<Duration> {
         let asks = |lab: &mut Lab, node: usize| (0..10).all(|_| lab.mode(node) == Some(AdmissionMode::Store));
         let is_so = |lab: &mut Lab| (0..lab.nodes.len()).all(|node| !lab.nodes[node].is_alive() || asks(lab, node));
@@ -176,19 +176,19 @@ impl Lab {
         took
     }
 
-    /// Notes what is not as it should be.
+    /// Records a failed expectation.
     pub fn expect(&mut self, is_so: bool, what: impl FnOnce() -> String) {
         if !is_so {
             self.broken.push(what());
         }
     }
 
-    /// Notes what a reader should know.
+    /// Records a remark.
     pub fn remark(&mut self, what: impl Into<String>) {
         self.remarks.push(what.into());
     }
 
-    /// Between these times the store forgot everything, or may have: every bucket may be filled once more (P17).
+    /// Between these times the store may have lost everything: every bucket may admit its limit once more (P17).
     pub fn lost(&mut self, from: u64, to: u64) {
         let doubt = DOUBT.as_nanos() as u64;
         for promise in &mut self.promises {
@@ -197,7 +197,7 @@ impl Lab {
         }
     }
 
-    /// A figure of all nodes together.
+    /// The sum of a metric over all nodes.
     pub fn metric(&self, name: &str) -> u64 {
         self.nodes.iter().map(|node| node.metric(name)).sum()
     }

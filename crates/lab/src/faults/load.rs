@@ -1,4 +1,4 @@
-//! Callers in closed loops, each writing down what it asked and heard.
+//! Callers in closed loops, each recording its requests and answers.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use tollgate_testkit::checker::{AdmissionMode, ClientObservation};
 use super::Caller;
 use crate::patience;
 
-/// How long a caller waits before it calls again after nobody answered.
+/// How long a caller waits before its next request after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
-/// One request: the rule's endpoint, and whose.
+/// One request: a rule and a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// The rule that it is about, which is also its endpoint.
+    /// The rule, which is also the endpoint.
     pub rule: String,
-    /// Who asks.
+    /// The key of the caller.
     pub key: String,
     /// What it costs.
     pub cost: u64,
@@ -40,24 +40,24 @@ impl LoadRequest {
     }
 }
 
-/// Who listens where at present: callers look here when they connect.
+/// Names and addresses of the nodes: callers read it when they connect.
 pub type NodeList = Arc<RwLock<Vec<(String, SocketAddr)>>>;
 
-/// What each caller asks for, by its number and turn.
+/// The request of a caller, by its number and turn.
 pub type RequestScript = Arc<dyn Fn(usize, u64) -> LoadRequest + Send + Sync>;
 
-/// How a load is driven.
+/// The shape of a load.
 #[derive(Clone)]
 pub struct LoadProfile {
     /// How many callers, each with one connection to one node.
     pub callers: usize,
     /// How long each waits between an answer and its next request.
     pub pace: Duration,
-    /// What they ask.
+    /// Their requests.
     pub script: RequestScript,
 }
 
-/// Callers at work.
+/// A running load.
 pub struct BackgroundLoad {
     threads: Vec<JoinHandle<Vec<ClientObservation>>>,
     is_over: Arc<AtomicBool>,
@@ -65,7 +65,7 @@ pub struct BackgroundLoad {
 }
 
 impl BackgroundLoad {
-    /// Sends the callers to work, spread over all nodes.
+    /// Starts the callers, spread over all nodes.
     pub fn start(plan: &LoadProfile, nodes: &NodeList, clock: MonotonicClock) -> BackgroundLoad {
         let (is_over, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let threads = (0..plan.callers).map(|number| {
@@ -88,7 +88,7 @@ impl BackgroundLoad {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Ends it, and answers everything that was written down.
+    /// Stops it, and returns everything that was observed.
     pub fn stop(self) -> Vec<ClientObservation> {
         self.is_over.store(true, Ordering::Relaxed);
         self.threads.into_iter().flat_map(|thread| thread.join().expect("a caller does not panic")).collect()
@@ -133,10 +133,10 @@ impl Worker {
         observation
     }
 
-    /// Makes sure of a connection, and answers to whom. A node that is gone is left for the next one.
+    /// Connects if necessary, to the next node if one is unreachable; returns the name of the node.
     fn connect(&mut self) -> Option<String> {
         if self.caller.is_none() {
-            let nodes = self.nodes.read().expect("nobody panics with the directory").clone();
+            let nodes = self.nodes.read().expect("not poisoned").clone();
             let ours = (0..nodes.len()).filter_map(|step| nodes.get((self.number + step) % nodes.len()));
             self.caller = ours.into_iter().find_map(|(name, at)| Some((name.clone(), Caller::connect(*at).ok()?)));
         }
@@ -145,7 +145,7 @@ impl Worker {
 }
 
 impl Caller {
-    /// Asks, and writes down what came of it; null if nothing did.
+    /// Sends a request; returns the observation, and the answer or null.
     pub fn ask(&mut self, node: &str, ask: &LoadRequest, clock: MonotonicClock) -> (ClientObservation, Value) {
         let mut observation = blank(ask, node, clock.now().nanos());
         let answer = self.post("/v1/check", &ask.body()).unwrap_or(Value::Null);
@@ -163,8 +163,8 @@ fn blank(ask: &LoadRequest, node: &str, now: u64) -> ClientObservation {
     ClientObservation { rule, key, node: node.to_owned(), mode: None, allowed: false, cost, asked: now, heard: now }
 }
 
-/// Writes an answer down. One that is about another rule than was asked is nobody's: it belongs to somebody else's
-/// question, and stands in the observations under a name that no promise knows.
+/// Records an answer. An answer for another rule than requested belongs to another request: it is recorded under a name
+/// that no promise has.
 fn fill(observation: &mut ClientObservation, answer: &Value) {
     observation.allowed = answer.get("allowed").and_then(Value::as_bool).unwrap_or(false);
     observation.mode = answer.get("mode").and_then(Value::as_str).and_then(AdmissionMode::named);
@@ -174,7 +174,7 @@ fn fill(observation: &mut ClientObservation, answer: &Value) {
     }
 }
 
-/// One request on a connection of its own.
+/// Sends one request on a connection of its own.
 pub(super) fn ask_once(
     node: (&str, SocketAddr),
     ask: &LoadRequest,

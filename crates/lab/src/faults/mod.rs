@@ -1,5 +1,5 @@
-//! The fault matrix of RELIABILITY section 2, as far as it concerns the store: each row is done to a fleet of real
-//! processes under load, and ends in the history checker.
+//! The fault matrix of RELIABILITY section 2, as far as it concerns the store: each row injects a fault into a fleet of
+//! real processes under load, and ends with the history checker.
 
 mod caller;
 mod conclude;
@@ -22,40 +22,40 @@ pub use table::table;
 
 use crate::patience::Watch;
 
-/// A fault, and what is expected of a fleet that meets it.
+/// A fault, and the expected behaviour of the fleet.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultRow {
     /// `F1`, as in the matrix.
     pub id: &'static str,
-    /// What is done.
+    /// The fault.
     pub title: &'static str,
-    /// Whether it is quick enough for every change.
+    /// Whether it is fast enough to run on every change.
     pub speed: Speed,
-    /// Does it.
+    /// Runs it.
     pub run: fn(Lab) -> RowResult,
 }
 
 /// How long a row takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speed {
-    /// Some seconds.
+    /// A few seconds.
     Fast,
     /// Longer.
     Slow,
 }
 
-/// What came of a row.
+/// The result of a row.
 #[derive(Clone, Debug, Default)]
 pub struct RowResult {
-    /// Units that the bucket nearest to its bound admitted.
+    /// Units admitted by the bucket nearest to its bound.
     pub admitted: u64,
-    /// The most that it might have.
+    /// Its bound.
     pub bound: u64,
     /// How many decisions were checked.
     pub decisions: u64,
-    /// What was expected and was not so.
+    /// Expectations that failed.
     pub broken: Vec<String>,
-    /// What a reader should know.
+    /// Remarks for the reader of the table.
     pub remarks: Vec<String>,
 }
 
@@ -66,14 +66,14 @@ impl RowResult {
     }
 }
 
-/// Runs a row against a binary, and answers what came of it and how long that took.
+/// Runs a row against a binary, and returns its result and duration.
 pub fn run(row: &FaultRow, tollgate: &Path) -> (RowResult, Duration) {
     let watch = Watch::start();
     let outcome = (row.run)(Lab::new(tollgate));
     (outcome, watch.elapsed())
 }
 
-/// The row of this name, in any case of its letters.
+/// The row of this name, ignoring case.
 pub fn find(id: &str) -> Option<&'static FaultRow> {
     ROWS.iter().find(|row| row.id.eq_ignore_ascii_case(id))
 }

@@ -14,36 +14,36 @@ use super::Caller;
 use crate::process::Process;
 use crate::wall_clock::WallClock;
 
-/// How long a node may take to end after SIGTERM: it answers who is there and returns its leases.
+/// How long a node may take to end after SIGTERM: it completes requests and returns its leases.
 const DRAIN: Duration = Duration::from_secs(15);
 
-/// What a node is started with.
+/// Options of a node.
 #[derive(Debug)]
 pub struct NodeOptions<'a> {
     /// The binary.
     pub tollgate: &'a Path,
-    /// Where its files are.
+    /// The directory for its files.
     pub directory: &'a Path,
     /// Its name.
     pub name: &'a str,
-    /// Where it listens for requests.
+    /// The port of its HTTP listener.
     pub port: u16,
     /// `--store`.
     pub store: &'a str,
     /// More arguments.
     pub arguments: &'a [String],
-    /// Its wall clock, if that is not the machine's.
+    /// Its wall clock, if it has its own.
     pub clock: Option<&'a WallClock>,
 }
 
 /// A running node.
 #[derive(Debug)]
 pub struct TestNode {
-    /// Its name, in its log too.
+    /// Its name, also in its log.
     pub name: String,
-    /// Where it listens for requests.
+    /// The address of its HTTP listener.
     pub at: SocketAddr,
-    /// Where its decision log is.
+    /// The path of its decision log.
     pub log: PathBuf,
     admin: SocketAddr,
     process: Process,
@@ -59,7 +59,7 @@ impl TestNode {
             command.arg("serve").args(["--admin", "127.0.0.1:0", "--debug-keys", "--log-level", "info"]);
             command.args(["--http", &format!("127.0.0.1:{}", start.port), "--node", start.name]);
             command.args(["--max-connections-per-address", "100000", "--drain-delay", "0s"]);
-            // What the user of this machine has kept is none of its business.
+            // Do not use a database of the user who runs the test.
             command.args(["--db", "off"]).arg("--state-dir").arg(file("state"));
             if start.store != "memory" {
                 command.args(["--store", start.store]);
@@ -73,23 +73,23 @@ impl TestNode {
         })
         .unwrap_or_else(|error| panic!("{} does not start: {error}", start.tollgate.display()));
         let lines = BufReader::new(process.stdout().expect("a pipe")).lines().map_while(Result::ok);
-        let said: Vec<String> = lines.take_while(|line| !line.starts_with("try: ")).collect();
+        let printed: Vec<String> = lines.take_while(|line| !line.starts_with("try: ")).collect();
         let address = |words: &str| -> SocketAddr {
-            let line = said.iter().find_map(|line| line.strip_prefix(words));
+            let line = printed.iter().find_map(|line| line.strip_prefix(words));
             let address = line.and_then(|line| line.split([',', '/']).find_map(|part| part.parse().ok()));
             let complaint = || std::fs::read_to_string(&errors).unwrap_or_default();
-            address.unwrap_or_else(|| panic!("{} did not start: {said:?}\n{}", start.name, complaint()))
+            address.unwrap_or_else(|| panic!("{} did not start: {printed:?}\n{}", start.name, complaint()))
         };
         let (at, admin) = (address("listening on http://"), address("admin on http://"));
         TestNode { name: start.name.to_owned(), at, log, admin, process, errors }
     }
 
-    /// Kills it without a word.
+    /// Kills it.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Asks it to end; whether it did so well.
+    /// Sends SIGTERM; returns whether it shut down cleanly.
     pub fn end(&mut self) -> bool {
         if self.process.ended().is_some() {
             return false;
@@ -103,12 +103,12 @@ impl TestNode {
         self.process.ended().is_none()
     }
 
-    /// A figure of its metrics, all labels added up; zero if there is none.
+    /// A metric, summed over all labels; zero if there is none.
     pub fn metric(&self, name: &str) -> u64 {
         self.metric_lines(name).iter().map(|(_, value)| value).sum()
     }
 
-    /// The figures of a name above zero, by the value of a label.
+    /// The non-zero values of a metric, by the value of a label.
     pub fn metric_by_label(&self, name: &str, label: &str) -> BTreeMap<String, u64> {
         let start = format!("{label}=\"");
         let class = |line: &String| Some(line.split_once(&start)?.1.split_once('"')?.0.to_owned());
@@ -116,7 +116,7 @@ impl TestNode {
         figures.filter_map(|(line, value)| Some((class(&line)?, value))).collect()
     }
 
-    /// The lines of a figure, and their values.
+    /// The lines of a metric, and their values.
     fn metric_lines(&self, name: &str) -> Vec<(String, u64)> {
         let page = Caller::connect(self.admin).and_then(|mut caller| caller.get("/metrics")).unwrap_or_default();
         let lines = page.lines().filter(|line| {
@@ -127,7 +127,7 @@ impl TestNode {
         lines.filter_map(|line| Some((line.to_owned(), value(line)?))).collect()
     }
 
-    /// What `/ready` says, and with which status.
+    /// Whether `/ready` reports ready.
     pub fn is_ready(&self) -> bool {
         Caller::connect(self.at)
             .and_then(|mut caller| caller.get("/ready"))
@@ -141,12 +141,12 @@ impl TestNode {
         line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
     }
 
-    /// Files and sockets it has open.
+    /// The number of its open files and sockets.
     pub fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).map_or(0, Iterator::count)
     }
 
-    /// What it logged.
+    /// Its log.
     pub fn server_log(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }

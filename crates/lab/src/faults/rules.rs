@@ -1,16 +1,16 @@
-//! The rules that faults are tried on: one of each algorithm and policy, each reached by an endpoint of its name.
+//! The rules of the fault matrix: one of each algorithm and policy, each with an endpoint of its name.
 
 use tollgate_testkit::LimitConfig;
 use tollgate_testkit::checker::{Keyed, Promise};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A rule, as written and as promised.
+/// A rule: its text and its bounds.
 #[derive(Clone, Debug)]
 pub struct FaultRule {
     /// Its name, and its endpoint.
     pub name: &'static str,
-    /// What stands in the file after the name and the match.
+    /// Its YAML after the name and the match.
     pub text: &'static str,
     /// Its limit.
     pub limit: LimitConfig,
@@ -32,7 +32,7 @@ const fn rule(name: &'static str, text: &'static str, limit: LimitConfig) -> Fau
     FaultRule { name, text, limit, keyed: Keyed::Caller, lease: 0 }
 }
 
-/// Exact rules of every algorithm, and one for each policy while the store is away.
+/// Exact rules of every algorithm, and one for each policy while the store is unavailable.
 pub const EXACT: &[FaultRule] = &[
     rule("window", "limit: { requests: 50, window: 2s, algorithm: fixed_window }", window(50, 2)),
     rule("bucket", "limit: { requests: 50, window: 1s, algorithm: token_bucket, burst: 25 }", bucket(50, 25)),
@@ -50,7 +50,7 @@ pub const EXACT: &[FaultRule] = &[
     rule("open", "on_fail: allow\n    limit: { requests: 30, window: 1s, algorithm: fixed_window }", window(30, 1)),
 ];
 
-/// Rules that nodes share in other ways than by asking, and one that all callers share.
+/// Leased and asynchronous rules, and one bucket that all callers share.
 pub const SHARED: &[FaultRule] = &[
     FaultRule {
         lease: 20,
@@ -83,14 +83,14 @@ pub const SHARED: &[FaultRule] = &[
     },
 ];
 
-/// Slots, reached by their own path.
+/// Concurrency slots, which have endpoints of their own.
 pub const SLOTS: FaultRule = rule(
     "slots",
     "limit: { algorithm: concurrency, slots: 5, slot_ttl: 2s }",
     LimitConfig::Concurrency { slots: 5, ttl: 2 * SECOND },
 );
 
-/// A limit that no test fills, for counting what was charged.
+/// A limit that is never reached, for counting what was charged.
 pub const TALLY: FaultRule =
     rule("tally", "limit: { requests: 1000000, window: 1h, algorithm: fixed_window }", window(1_000_000, 3600));
 
@@ -103,7 +103,7 @@ pub fn file(rules: &[FaultRule]) -> String {
     text
 }
 
-/// What the rules promise to a fleet of so many nodes.
+/// The bounds of the rules in a fleet of this many nodes.
 pub fn promises(rules: &[FaultRule], nodes: u64) -> Vec<Promise> {
     let promise = |rule: &FaultRule| Promise {
         keyed: rule.keyed,

@@ -1,4 +1,4 @@
-//! A clock that steps back, under callers that never stop asking.
+//! A clock that steps back under constant requests.
 
 use tollgate_core::{Ask, Gcra, Limit, Span, Time};
 use tollgate_testkit::Bucket;
@@ -11,11 +11,11 @@ use crate::plot::{Plot, Scale, stacked};
 const END_MS: u64 = 8_000;
 /// When the step happens, in real time.
 const STEP_MS: u64 = 4_300;
-/// Somebody asks this often.
+/// The interval between requests.
 const EVERY_MS: u64 = 20;
 
 pub(super) fn draw() -> Picture {
-    let (far, locked) = panel("The clock steps back by an hour, while somebody keeps asking", 3_600_000);
+    let (far, locked) = panel("The clock steps back by an hour, under constant requests", 3_600_000);
     let (near, soon) = panel("The clock steps back by 700 ms", 700);
     let told = |waits: Vec<(&str, Option<u64>)>| {
         let told = waits.into_iter().map(|(name, wait)| match wait {

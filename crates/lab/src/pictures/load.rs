@@ -1,4 +1,4 @@
-//! What is asked for, and what one limit makes of it. Times are milliseconds since [`START`].
+//! The load, and the admissions of one limit. Times are milliseconds since [`START`].
 
 use tollgate_core::{Ask, Limit, Outcome, Span, Time};
 use tollgate_testkit::Bucket;
@@ -23,22 +23,22 @@ pub(super) fn shared() -> Vec<u64> {
     burst.chain(steady).chain(turn).collect()
 }
 
-/// That many milliseconds after the start.
+/// This many milliseconds after the start.
 pub(super) fn moment(ms: u64) -> Time {
     START.after(Span::from_millis(ms))
 }
 
-/// A limit met a load.
+/// A load on one limit.
 pub(super) struct LoadRun {
-    /// When something was asked for.
+    /// When requests were made.
     pub offered: Vec<u64>,
-    /// When it was admitted.
+    /// When requests were admitted.
     pub admitted: Vec<u64>,
     /// What `remaining` was, at every hundredth of a second.
     pub remaining: Vec<(u64, u64)>,
 }
 
-/// Asks for one unit at each of the times.
+/// Requests one unit at each of the times.
 pub(super) fn run(limit: &Limit, offered: Vec<u64>) -> LoadRun {
     let mut bucket = Bucket::unused(limit.kind());
     let (mut admitted, mut remaining) = (Vec::new(), Vec::new());

@@ -3,14 +3,14 @@
 /// Points of a curve.
 pub(super) type Curve = Vec<(f64, f64)>;
 
-/// How many there were up to each moment, from zero until `end`.
+/// The number of moments up to each time, from zero until `end`.
 pub(super) fn counted(moments: &[u64], end: u64) -> Curve {
     let counts = moments.iter().zip(1_u32..).map(|(at, count)| (seconds(*at), f64::from(count)));
     let total = moments.len() as f64;
     [(0.0, 0.0)].into_iter().chain(counts).chain([(seconds(end), total)]).collect()
 }
 
-/// How many there were in the last `window` at each moment; what is exactly one window old no longer counts.
+/// The number of moments in the last `window` at each time; a moment exactly one window ago no longer counts.
 pub(super) fn in_the_last(window: u64, moments: &[u64], end: u64) -> Vec<(u64, u64)> {
     let mut changes: Vec<u64> = moments.iter().flat_map(|at| [*at, *at + window]).filter(|at| *at <= end).collect();
     changes.extend([0, end]);
@@ -25,7 +25,7 @@ pub(super) fn most(course: &[(u64, u64)]) -> u64 {
     course.iter().map(|(_, value)| *value).max().unwrap_or(0)
 }
 
-/// A course as a curve, without the points that say nothing new.
+/// A course as a curve, without redundant points.
 pub(super) fn curve(course: &[(u64, u64)]) -> Curve {
     let last = course.len().saturating_sub(1);
     let news = course.iter().enumerate().filter(|(place, (_, value))| {

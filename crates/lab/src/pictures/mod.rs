@@ -1,8 +1,8 @@
 //! The pictures of `docs/ALGORITHMS.md`: what each algorithm of `tollgate-core` admits over time.
 //!
-//! Nothing here is drawn by hand or computed from a formula that claims to describe an algorithm: the real code is
-//! driven through a load on a clock that is a number, and what it answered is plotted. The same code gives the same
-//! text, so a picture that no longer fits the code is found by comparison: `pictures --check`, and a test.
+//! Nothing here is drawn by hand or computed from a formula: the real code runs under a load with a simulated clock, and
+//! its outcomes are plotted. The same code gives the same text, so `pictures --check` and a test find a picture that no
+//! longer fits the code.
 //!
 //! | module | draws |
 //! |---|---|
@@ -29,14 +29,14 @@ use std::{fs, io};
 /// Where the pictures live, from the root of the repository.
 pub const FOLDER: &str = "docs/img/algorithms";
 
-/// One picture, with the figures that a text may quote.
+/// One picture, with the figures that the page quotes.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// The name of its file, without the ending.
     pub name: &'static str,
-    /// What was measured while it was drawn, in a sentence or two.
+    /// Its figures, in a sentence or two.
     pub caption: String,
-    /// The picture itself.
+    /// The SVG text.
     pub svg: String,
 }
 

@@ -1,4 +1,4 @@
-//! The leaky bucket as a queue: who is admitted, who leaves when, and after which delay.
+//! The leaky bucket as a queue: admissions, departures and delays.
 
 use tollgate_core::{Limit, Queue, Span};
 use tollgate_testkit::Bucket;
@@ -8,7 +8,7 @@ use super::load::{END_MS, REQUESTS, WINDOW_MS, shared, take};
 use super::measure::{counted, seconds};
 use crate::plot::{Plot, Scale, stacked};
 
-/// The longest that anybody waits.
+/// The longest delay.
 const MAX_DELAY_MS: u64 = 500;
 
 pub(super) fn limit() -> Limit {

@@ -1,4 +1,4 @@
-//! Concurrency: who holds a slot, for how long, and what happens when a holder falls silent.
+//! Concurrency: slots in use, and holders that die without a release.
 
 use tollgate_core::{Ask, Concurrency, Limit, SlotId, Span};
 use tollgate_testkit::Bucket;
@@ -12,10 +12,10 @@ const SLOTS: u64 = 5;
 const TTL_MS: u64 = 1_000;
 /// How long a request takes.
 const WORK_MS: u64 = 300;
-/// One holder in so many dies at work and releases nothing.
+/// One holder in this many dies and releases nothing.
 const DIES: usize = 5;
 
-/// What slots made of the shared load.
+/// The shared load on slots.
 pub(super) struct SlotRun {
     pub offered: Vec<u64>,
     pub admitted: Vec<u64>,

@@ -31,7 +31,7 @@ pub(super) fn draw() -> Picture {
         let points = told.iter().map(move |(at, outcome)| (seconds(*at), hint(outcome).millis_ceil() as f64 / 1_000.0));
         points.collect::<Vec<_>>()
     };
-    let plot = Plot::new("A bucket of five, one per second: what somebody who asks for three is told")
+    let plot = Plot::new("A bucket of five, one per second: the waits for a cost of three")
         .x("seconds", Scale::Linear)
         .y("seconds to wait", Scale::Linear)
         .line("reset_after", over_time(|outcome| outcome.reset_after))

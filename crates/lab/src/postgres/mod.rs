@@ -1,7 +1,7 @@
-//! Real PostgreSQL servers for tests, started on free ports and gone with the test.
+//! PostgreSQL servers, started on free ports and stopped with the test.
 //!
-//! A server takes a moment to start, a database on it hardly any: tests that do nothing to the server itself take a
-//! database of the [`shared`] one. Who stops, kills or counts connections starts a [`PostgresServer`] of its own.
+//! Starting a server takes longer than creating a database: most tests use a database of the [`shared`] server. A test
+//! that stops or kills the server, or counts its connections, starts a [`PostgresServer`] of its own.
 
 mod children;
 mod program;
@@ -24,13 +24,13 @@ pub fn database() -> String {
     shared().database()
 }
 
-/// Runs SQL in the database at this URL, as one transaction if it is several statements: the answer's rows, one line
-/// each, with `|` between the columns. Panics with the server's words when they are an error.
+/// Runs SQL in the database at this URL, several statements as one transaction. Returns the rows, one line each, with `|`
+/// between the columns. Panics with the server's error.
 pub fn run_sql(url: &str, text: &str) -> String {
     try_run_sql(url, text).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// [`run_sql`], with the server's words when they are an error.
+/// [`run_sql`] that returns the server's error.
 pub fn try_run_sql(url: &str, text: &str) -> Result<String, String> {
     let output = Command::new(program::named("psql"))
         .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", text])

@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are, and who may run them: it refuses to run as root.
+//! Finds PostgreSQL's programs, and runs them as another user than root, which they refuse.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -10,10 +10,10 @@ use std::{env, fs, io};
 
 use crate::process;
 
-/// Where Debian puts each version's programs.
+/// Where Debian installs the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// Where one of its programs is. Panics when PostgreSQL is nowhere: a test without its server has nothing to say.
+/// The path of a program. Panics if PostgreSQL is missing: a test cannot run without its server.
 pub(super) fn named(program: &str) -> PathBuf {
     static PLACE: OnceLock<PathBuf> = OnceLock::new();
     PLACE.get_or_init(|| place().expect("postgres is not here: script/setup installs PostgreSQL")).join(program)
@@ -23,7 +23,7 @@ pub(super) fn named(program: &str) -> PathBuf {
 fn place() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let on_path = env::split_paths(&path).filter_map(|place| {
-        let program = place.join("postgres").canonicalize().ok()?; // a link leads to where the others are
+        let program = place.join("postgres").canonicalize().ok()?; // follow a link to the directory of all programs
         Some(program.parent()?.to_owned())
     });
     let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
@@ -39,7 +39,7 @@ fn place() -> Option<PathBuf> {
     on_path.chain(versions.into_iter().rev().map(|(_, place)| place)).find(is_whole)
 }
 
-/// Makes a command run as somebody who may: ourselves, unless we are root.
+/// Makes a command run without root privileges.
 pub(super) fn unprivileged(command: &mut Command) -> &mut Command {
     match user() {
         Some((user, group)) => command.uid(user).gid(group),
@@ -47,7 +47,7 @@ pub(super) fn unprivileged(command: &mut Command) -> &mut Command {
     }
 }
 
-/// Runs a command to its end, as somebody who may. Panics with its words when it fails.
+/// Runs a command to its end, without root privileges. Panics with its output if it fails.
 pub(super) fn run(program: &Path, arguments: &[&OsStr]) {
     let mut command = Command::new(program);
     let output = unprivileged(&mut command).args(arguments).current_dir("/").output();
@@ -55,14 +55,14 @@ pub(super) fn run(program: &Path, arguments: &[&OsStr]) {
     assert!(output.status.success(), "{}: {}", program.display(), String::from_utf8_lossy(&output.stderr));
 }
 
-/// Gives a directory to whoever runs the server, and lets them reach it.
+/// Gives a directory to the user that runs the server.
 pub(super) fn hand_over(directory: &Path) -> io::Result<()> {
     let Some((user, group)) = user() else { return Ok(()) };
     fs::set_permissions(process::root(), fs::Permissions::from_mode(0o711))?;
     std::os::unix::fs::chown(directory, Some(user), Some(group))
 }
 
-/// The user and group instead of root: those that the package made, or else nobody's.
+/// The user and group to use instead of root: `postgres`, or else the unprivileged user of the system.
 fn user() -> Option<(u32, u32)> {
     static USER: OnceLock<Option<(u32, u32)>> = OnceLock::new();
     *USER.get_or_init(|| {

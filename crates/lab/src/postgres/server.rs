@@ -15,11 +15,11 @@ use crate::{patience, ports};
 
 /// How long a server may take to start, or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many ports are tried: each is free when it is drawn, but others draw as well.
+/// How many ports are tried: another process may take one first.
 const PORTS: usize = 5;
 
-/// As a real one, but small. `fsync` stays on, because what is durable is tested; memory that outlives a killed server
-/// is kept in its files.
+/// A small server. `fsync` stays on, because tests check durability; dynamic shared memory is in files, which do not
+/// outlive a killed server.
 const SETTINGS: [&str; 9] = [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
@@ -32,16 +32,16 @@ const SETTINGS: [&str; 9] = [
     "log_line_prefix=%m [%p] %u@%d ",
 ];
 
-/// How a server is told to end.
+/// How a server shuts down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
-    /// Cuts its connections, and writes down where it stands.
+    /// Closes its connections, and writes a checkpoint.
     Fast,
-    /// Drops everything; the next start recovers.
+    /// Stops at once; the next start recovers.
     Immediate,
 }
 
-/// A server on a free port, with nothing in it. Ended when dropped, and when the test ends in any other way.
+/// An empty server on a free port. Stopped when dropped, and when the test ends in any other way.
 #[derive(Debug)]
 pub struct PostgresServer {
     process: Process,
@@ -52,7 +52,7 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Starts a server with nothing in it.
+    /// Starts an empty server.
     pub fn start() -> PostgresServer {
         PostgresServer::start_with(&[])
     }
@@ -77,7 +77,7 @@ impl PostgresServer {
         server
     }
 
-    /// Waits until it takes connections; false if it ended instead.
+    /// Waits until it accepts connections; false if it ended instead.
     fn is_up(&mut self) -> bool {
         let mut is_ready = false;
         patience::try_until(PATIENCE, || {
@@ -88,14 +88,14 @@ impl PostgresServer {
     }
 
     fn is_ready(&self) -> bool {
-        let note = self.note();
-        let mut lines = note.lines();
+        let pid_file = self.pid_file();
+        let mut lines = pid_file.lines();
         lines.next() == Some(self.pid().to_string().as_str())
             && lines.nth(6).is_some_and(|state| state.trim() == "ready")
     }
 
-    /// What it notes of itself: its number in the first line, its memory in the seventh, how it is in the eighth.
-    fn note(&self) -> String {
+    /// Its `postmaster.pid`: process id in the first line, shared memory in the seventh, state in the eighth.
+    fn pid_file(&self) -> String {
         fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default()
     }
 
@@ -130,7 +130,7 @@ impl PostgresServer {
         super::run_sql(&self.url(), text)
     }
 
-    /// Cuts all connections of clients, in every database, and answers how many there were.
+    /// Terminates all client connections, in every database, and returns how many there were.
     pub fn terminate_backends(&self) -> usize {
         let cut = self.run_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -139,34 +139,34 @@ impl PostgresServer {
         cut.lines().filter(|line| *line == "t").count()
     }
 
-    /// The process that starts all others.
+    /// The process id of the postmaster.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Where it keeps its data.
+    /// Its data directory.
     pub fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
-    /// What it has logged.
+    /// Its log.
     pub fn log(&self) -> String {
         fs::read_to_string(log_file(self.directory.path())).unwrap_or_default()
     }
 
-    /// Halts it, with all its children: it keeps its connections and says nothing.
+    /// Stops it and its children with SIGSTOP: it keeps its connections and does not answer.
     pub fn stop(&self) {
-        self.process.halt(); // first, so that no child is born meanwhile
+        self.process.halt(); // first, so that it starts no further child
         children::signal(&children::children(self.pid()), Signal::STOP);
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub fn cont(&self) {
         children::signal(&children::children(self.pid()), Signal::CONT);
         self.process.signal(Signal::CONT);
     }
 
-    /// Tells it to end, and waits until it has; [`restart`](PostgresServer::restart) brings it back.
+    /// Shuts it down, and waits until it has ended; [`restart`](PostgresServer::restart) brings it back.
     pub fn shut_down(&mut self, how: Shutdown) {
         if self.process.ended().is_some() {
             return;
@@ -178,7 +178,7 @@ impl PostgresServer {
         assert!(self.process.wait(PATIENCE).is_some(), "postgres does not end: {}", self.log());
     }
 
-    /// Kills it with all its children, without a word; [`restart`](PostgresServer::restart) brings it back.
+    /// Kills it and its children; [`restart`](PostgresServer::restart) brings it back.
     pub fn kill(&mut self) {
         if self.process.ended().is_some() {
             return;
@@ -188,19 +188,20 @@ impl PostgresServer {
         children::signal(&children, Signal::KILL);
         self.process.kill();
         patience::until("the children of a killed server are gone", PATIENCE, || children::are_gone(&children));
-        self.give_back_memory();
+        self.free_shared_memory();
     }
 
-    /// Frees the memory by which two servers on the same files would notice each other, and that outlives a killed one:
-    /// nobody would ever do it for a server that is not started again. It stands in the server's note.
-    fn give_back_memory(&self) {
-        let segment = self.note().lines().nth(6).and_then(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok());
+    /// Frees the shared memory segment by which two servers on the same files detect each other. It outlives a killed
+    /// server, and only a restart would free it. `postmaster.pid` names it.
+    fn free_shared_memory(&self) {
+        let segment =
+            self.pid_file().lines().nth(6).and_then(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok());
         if let Some(segment) = segment {
             let _ = Command::new("ipcrm").args(["-m", &segment.to_string()]).stderr(Stdio::null()).status();
         }
     }
 
-    /// Starts it again on its port, with what it has committed; it is told to end, fast, if it has not.
+    /// Starts it again on its port, with what it has committed; shuts it down first if it runs.
     pub fn restart(&mut self) {
         self.shut_down(Shutdown::Fast);
         self.process = launch(self.port, &self.settings, self.directory.path());
@@ -211,7 +212,7 @@ impl PostgresServer {
 impl Drop for PostgresServer {
     fn drop(&mut self) {
         if self.process.ended().is_none() {
-            self.cont(); // who is halted does not hear that it is to end
+            self.cont(); // a stopped process does not handle the signal to end
         }
     }
 }
@@ -225,7 +226,7 @@ fn launch(port: u16, settings: &[String], directory: &Path) -> Process {
         }
         program::unprivileged(command).stdout(Stdio::null()).stderr(log).current_dir("/");
     });
-    started.unwrap_or_else(|error| panic!("postgres does not start: {error}")).with_farewell()
+    started.unwrap_or_else(|error| panic!("postgres does not start: {error}")).with_graceful_stop()
 }
 
 fn log_file(directory: &Path) -> PathBuf {

@@ -1,4 +1,4 @@
-//! An empty data directory, made once per process and copied for each server: making one takes a second.
+//! An empty data directory, made once per process and copied for each server: `initdb` takes a second.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 use super::program;
 use crate::process;
 
-/// The superuser, who needs no password: the servers listen on loopback, for as long as a test.
+/// The superuser, without a password: the servers listen on loopback, for as long as a test.
 pub(super) const USER: &str = "postgres";
 
-/// Fills `data`, in a directory that was handed over, with an empty data directory.
+/// Copies an empty data directory to `data`.
 pub(super) fn copy_to(data: &Path) {
     program::run(Path::new("cp"), &["-R".as_ref(), template().as_os_str(), data.as_os_str()]);
 }

@@ -1,9 +1,9 @@
 //! Child processes that end with the test, however the test ends.
 //!
-//! A test that is killed runs no destructor, and asking the kernel to kill its children takes unsafe code. So one shell,
-//! the reaper, reads the numbers of all children from a pipe: when the pipe closes, because the test is over or gone,
-//! it kills who is left and removes the files. A child waits until the reaper knows it before it becomes its program,
-//! so that there is no moment in which nobody would care.
+//! A test that is killed runs no destructor, and asking the kernel to kill its children takes unsafe code. So a shell, the
+//! reaper, reads the process ids of all children from a pipe: when the pipe closes, because the test has ended or was
+//! killed, it kills the remaining children and removes their files. A child waits until the reaper knows its id before it
+//! executes its program, so that no child can escape.
 
 mod reaper;
 
@@ -18,15 +18,15 @@ use tempfile::TempDir;
 
 use crate::patience;
 
-/// How long a process may take to clean up, before it is killed.
-const FAREWELL: Duration = Duration::from_secs(8);
+/// How long a process may take to clean up before it is killed.
+const GRACEFUL_STOP: Duration = Duration::from_secs(8);
 
 /// A running program; killed when dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     is_over: bool,
-    takes_leave: bool,
+    stops_gracefully: bool,
 }
 
 impl Process {
@@ -36,8 +36,8 @@ impl Process {
         command.args(["-c", "read -r go && exec \"$@\" </dev/null", "sh"]).arg(program);
         configure(&mut command);
         let child = command.stdin(Stdio::piped()).spawn()?;
-        reaper::expect(child.id());
-        let mut process = Process { child, is_over: false, takes_leave: false };
+        reaper::register(child.id());
+        let mut process = Process { child, is_over: false, stops_gracefully: false };
         match process.child.stdin.take() {
             Some(mut input) => input.write_all(b"go\n")?,
             None => unreachable!("the input is a pipe"),
@@ -45,21 +45,21 @@ impl Process {
         Ok(process)
     }
 
-    /// Lets it clean up: it is sent QUIT, and only killed when that does not help, where it would otherwise be killed
-    /// because it is dropped or the test is gone. For programs that leave something in the kernel, such as memory.
+    /// Lets it clean up: sends QUIT instead of KILL when it is dropped or the test is gone, and KILL only if that does not
+    /// help. For programs that leave something in the kernel, such as shared memory.
     #[must_use]
-    pub fn with_farewell(mut self) -> Process {
-        reaper::take_leave_of(self.child.id());
-        self.takes_leave = true;
+    pub fn with_graceful_stop(mut self) -> Process {
+        reaper::stop_gracefully(self.child.id());
+        self.stops_gracefully = true;
         self
     }
 
-    /// Its number.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it prints, if its output is piped; once.
+    /// Its standard output, if piped; can be taken once.
     pub fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
@@ -69,10 +69,10 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).expect("a child can be sent signals");
     }
 
-    /// Halts it, and waits until all its threads stand still: on a busy machine, some go on for a while.
+    /// Stops it with SIGSTOP, and waits until all its threads are stopped, which takes a while on a busy machine.
     pub fn halt(&self) {
         self.signal(Signal::STOP);
-        patience::until("all threads stand still", FAREWELL, || stands_still(self.id()).unwrap_or(true));
+        patience::until("all threads are stopped", GRACEFUL_STOP, || is_stopped(self.id()).unwrap_or(true));
     }
 
     /// Kills it, and waits until it is gone.
@@ -85,7 +85,7 @@ impl Process {
         }
     }
 
-    /// Whether it has ended.
+    /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.child.try_wait().expect("a child can be asked");
         if status.is_some() && !self.is_over {
@@ -95,7 +95,7 @@ impl Process {
         status
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub fn wait(&mut self, within: Duration) -> Option<ExitStatus> {
         let mut status = None;
         patience::try_until(within, || {
@@ -106,11 +106,11 @@ impl Process {
     }
 }
 
-/// Whether every thread of a process is halted; an error if there is no such process.
-fn stands_still(process: u32) -> io::Result<bool> {
+/// Whether every thread of a process is stopped; an error if there is no such process.
+fn is_stopped(process: u32) -> io::Result<bool> {
     for thread in std::fs::read_dir(format!("/proc/{process}/task"))? {
         let Ok(stat) = std::fs::read_to_string(thread?.path().join("stat")) else { return Ok(false) };
-        // The name, in brackets, may have brackets of its own.
+        // The name, in brackets, may contain brackets.
         let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
         if !matches!(state, Some('T' | 'Z')) {
             return Ok(false);
@@ -121,20 +121,20 @@ fn stands_still(process: u32) -> io::Result<bool> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.takes_leave && self.ended().is_none() {
+        if self.stops_gracefully && self.ended().is_none() {
             self.signal(Signal::QUIT);
-            self.wait(FAREWELL);
+            self.wait(GRACEFUL_STOP);
         }
         self.kill();
     }
 }
 
-/// A directory that goes when it is dropped, and when the process ends without dropping it.
+/// A directory that is removed when dropped, and when the process ends without dropping it.
 pub fn directory() -> TempDir {
     tempfile::tempdir_in(reaper::root()).expect("a directory for a test")
 }
 
-/// The directory of this process, for what is made once.
+/// The directory of this process, for files made once.
 pub fn root() -> &'static Path {
     reaper::root()
 }

@@ -1,4 +1,4 @@
-//! The shell that outlives a test by a moment, to end what the test started.
+//! A shell that outlives the test for a moment, to end what the test started.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
-/// Reads `start PID`, `leave PID` (it is asked to end before it is killed) and `end PID` until the pipe closes.
-/// Signals for the whole test must not end it first.
+/// Reads `start PID`, `leave PID` (gets QUIT before KILL) and `end PID` until the pipe closes. Ignores signals that end
+/// the whole test.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 alive=' ' asked=' '
@@ -49,35 +49,35 @@ fn reaper() -> &'static Reaper {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .current_dir("/")
-            .process_group(0) // who ends the test by its group does not end this
+            .process_group(0) // a signal to the process group of the test must not end it
             .spawn()
             .expect("a shell");
         Reaper { child: Mutex::new(child), root }
     })
 }
 
-/// Where files of this process belong.
+/// The directory for files of this process.
 pub(super) fn root() -> &'static Path {
     &reaper().root
 }
 
-/// This child must not outlive us.
-pub(super) fn expect(pid: u32) {
-    tell(&format!("start {pid}\n"));
+/// Registers a child, which must not outlive the test.
+pub(super) fn register(pid: u32) {
+    write_line(&format!("start {pid}\n"));
 }
 
-/// This child is to be asked first.
-pub(super) fn take_leave_of(pid: u32) {
-    tell(&format!("leave {pid}\n"));
+/// Marks a child that gets QUIT before KILL.
+pub(super) fn stop_gracefully(pid: u32) {
+    write_line(&format!("leave {pid}\n"));
 }
 
-/// This child is gone, and its number may become somebody else's.
+/// Forgets a child that has ended: its id may be reused.
 pub(super) fn forget(pid: u32) {
-    tell(&format!("end {pid}\n"));
+    write_line(&format!("end {pid}\n"));
 }
 
-fn tell(line: &str) {
-    let mut child = reaper().child.lock().expect("nobody panics while telling");
+fn write_line(line: &str) {
+    let mut child = reaper().child.lock().expect("not poisoned");
     let input = child.stdin.as_mut().expect("the input is a pipe");
-    input.write_all(line.as_bytes()).expect("the reaper listens");
+    input.write_all(line.as_bytes()).expect("the reaper runs");
 }

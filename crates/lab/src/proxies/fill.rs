@@ -1,7 +1,7 @@
-//! A configuration with other ports.
+//! Replaces the ports of a configuration.
 
-/// The text with each of these numbers replaced wherever it stands as a whole number. Panics for one that does not: a
-/// configuration that changed under its test would be tested against the wrong port, or anybody's.
+/// Replaces each of these numbers wherever it is a whole number. Panics for one that does not occur: a configuration that
+/// changed without its test would use the wrong port.
 pub(super) fn fill(text: &str, ports: &[(u16, u16)]) -> String {
     let mut used = vec![false; ports.len()];
     let mut filled = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Which proxy, and what each needs to run inside a directory of a test.
+//! The proxies, and what each needs to run inside the directory of a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub enum ProxyKind {
 }
 
 impl ProxyKind {
-    /// What its program is called.
+    /// The name of its program.
     pub fn name(self) -> &'static str {
         match self {
             ProxyKind::Nginx => "nginx",
@@ -33,7 +33,7 @@ impl ProxyKind {
         }
     }
 
-    /// Where its program is. Panics when it is nowhere.
+    /// The path of its program. Panics if it is missing.
     pub fn program(self) -> PathBuf {
         program::named(self.name())
     }
@@ -48,13 +48,13 @@ impl ProxyKind {
         }
     }
 
-    /// The configuration, with what keeps two of a kind out of each other's way: no file outside the directory, and no
-    /// port but those of the plan.
+    /// Adapts the configuration so that two proxies can run side by side: no file outside the directory, and no port but
+    /// those of the options.
     pub(super) fn adapt(self, config: &str, directory: &Path) -> String {
         match self {
             ProxyKind::Nginx => {
                 let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|what| {
-                    format!("  {what}_temp_path {};\n", directory.join(what).display()) // Debian's own are root's
+                    format!("  {what}_temp_path {};\n", directory.join(what).display()) // Debian's default belongs to root
                 });
                 config.replacen("http {\n", &format!("http {{\n  access_log off;\n{}", paths.concat()), 1)
             }
@@ -65,7 +65,7 @@ impl ProxyKind {
 
     pub(super) fn arguments(self, command: &mut Command, config: &Path) {
         match self {
-            // One process: children of one that is killed would live on.
+            // One process: children would outlive a killed parent.
             ProxyKind::Nginx => {
                 let directory = config.parent().unwrap_or(config);
                 let pid = format!("daemon off; master_process off; pid {}/pid;", directory.display());
@@ -73,7 +73,7 @@ impl ProxyKind {
             }
             ProxyKind::Caddy => command.args(["run", "--adapter", "caddyfile", "--config"]).arg(config),
             ProxyKind::Haproxy => command.args(["-db", "-f"]).arg(config),
-            // Where it listens is no part of this file: the command that a comment in there shows says so.
+            // Its listening port is not part of this file, but of the command in its first comment.
             ProxyKind::Traefik => {
                 let text = fs::read_to_string(config).unwrap_or_default();
                 let shown = text.split_whitespace().find(|word| word.starts_with("--entrypoints."));

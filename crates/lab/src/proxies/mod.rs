@@ -1,8 +1,6 @@
-//! Real proxies, each a child process on free ports that ends with the test: nginx, Caddy, HAProxy, Envoy and
-//! Traefik.
+//! nginx, Caddy, HAProxy, Envoy and Traefik, each a child process on free ports that ends with the test.
 //!
-//! What they are started with are whole configurations with ordinary ports, such as people copy them; a [`ProxyOptions`] says
-//! which of these ports become which.
+//! They run whole configurations with ordinary ports, as users copy them; [`ProxyOptions`] maps these ports to free ones.
 
 mod fill;
 mod kind;
@@ -20,12 +18,12 @@ use crate::process::{self, Process};
 use crate::{patience, ports};
 use fill::fill;
 
-/// How long a proxy may take until it listens.
+/// How long a proxy may take to listen.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often ports are drawn: each is free when it is drawn, but others draw as well.
+/// How many times ports are drawn: another process may take one first.
 const DRAWS: usize = 5;
 
-/// What a proxy is started with.
+/// Options of a proxy.
 #[derive(Clone, Debug)]
 pub struct ProxyOptions {
     kind: ProxyKind,
@@ -40,7 +38,7 @@ pub struct ProxyOptions {
 pub struct ProxyServer {
     kind: ProxyKind,
     process: Process,
-    /// Its ports: as the configuration has them, and as they are.
+    /// Its ports: in the configuration, and really.
     ports: Vec<(u16, u16)>,
     directory: TempDir,
 }
@@ -51,14 +49,14 @@ impl ProxyOptions {
         ProxyOptions { kind, config: config.to_owned(), own: Vec::new(), others: Vec::new(), files: Vec::new() }
     }
 
-    /// It listens on this port of its configuration, which becomes a free one.
+    /// Maps a port that it listens on to a free one.
     #[must_use]
     pub fn listens(mut self, port: u16) -> ProxyOptions {
         self.own.push(port);
         self
     }
 
-    /// Somebody else listens on this port of its configuration; really on that one.
+    /// Maps the port of another server in its configuration to the real one.
     #[must_use]
     pub fn finds(mut self, port: u16, really: u16) -> ProxyOptions {
         self.others.push((port, really));
@@ -72,7 +70,7 @@ impl ProxyOptions {
         self
     }
 
-    /// Starts it, and waits until it takes connections.
+    /// Starts it, and waits until it accepts connections.
     pub fn start(&self) -> ProxyServer {
         let mut said = String::new();
         for _ in 0..DRAWS {
@@ -121,16 +119,16 @@ impl ProxyServer {
         self.kind
     }
 
-    /// Where it listens: the first port of its plan.
+    /// The address of its first port.
     pub fn address(&self) -> SocketAddr {
         let (_, port) = self.ports.first().expect("a proxy listens somewhere");
         SocketAddr::from(([127, 0, 0, 1], *port))
     }
 
-    /// What became of a port of its configuration.
+    /// The real port for a port of its configuration.
     pub fn port(&self, written: u16) -> u16 {
         let found = self.ports.iter().find(|(port, _)| *port == written);
-        found.map(|(_, port)| *port).unwrap_or_else(|| panic!("{written} is no port of the plan"))
+        found.map(|(_, port)| *port).unwrap_or_else(|| panic!("{written} is not a port of the options"))
     }
 
     /// The process.
@@ -138,7 +136,7 @@ impl ProxyServer {
         &self.process
     }
 
-    /// What it has printed.
+    /// Its output.
     pub fn log(&self) -> String {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A cluster: three primaries, each with a replica.
+//! A Redis Cluster of three primaries, each with a replica.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const NODES: usize = 2 * PRIMARIES;
 const SLOTS: u16 = 16_384;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Six processes. Nodes 0 to 2 are primaries at first, node 3 follows node 0 and so on. They miss each other after a
+/// Six processes. Nodes 0 to 2 are primaries at first, node 3 is the replica of node 0 and so on. The node timeout is one
 /// second.
 #[derive(Debug)]
 pub struct RedisCluster {
@@ -22,12 +22,12 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts all, and waits until everybody agrees that all is well.
+    /// Starts all nodes, and waits until all report a working cluster.
     pub fn start() -> RedisCluster {
         RedisCluster::start_as(&RedisOptions::default())
     }
 
-    /// As [`start`](RedisCluster::start), with nodes of this plan.
+    /// As [`start`](RedisCluster::start), with these options for every node.
     pub fn start_as(plan: &RedisOptions) -> RedisCluster {
         let plan = RedisOptions { in_cluster: true, ..plan.clone() }.with(&[
             "--cluster-node-timeout",
@@ -43,7 +43,7 @@ impl RedisCluster {
         cluster.assign_slots();
         cluster.introduce();
         cluster.assign_replicas();
-        cluster.wait_for_peace();
+        cluster.wait_until_ready();
         cluster
     }
 
@@ -75,26 +75,26 @@ impl RedisCluster {
         }
     }
 
-    fn wait_for_peace(&self) {
-        patience::until("everybody agrees about the cluster", PATIENCE, || {
+    fn wait_until_ready(&self) {
+        patience::until("all nodes agree about the cluster", PATIENCE, || {
             self.is_ok()
                 && self.nodes.iter().all(|node| self.sees(node, |line| line.contains("slave")) == PRIMARIES)
                 && self.nodes[PRIMARIES..].iter().all(is_linked)
         });
     }
 
-    /// How many lines of a node's view of the cluster are such.
+    /// The number of matching lines in a node's view of the cluster.
     fn sees(&self, node: &RedisServer, is_such: impl Fn(&str) -> bool) -> usize {
         node.client().text(&["CLUSTER", "NODES"]).lines().filter(|line| is_such(line)).count()
     }
 
-    /// Whether every node that answers says that the cluster works.
+    /// Whether every reachable node reports a working cluster.
     pub fn is_ok(&self) -> bool {
         let mut answers = self.nodes.iter().filter_map(state);
         answers.next().is_some_and(|first| first && answers.all(|ok| ok))
     }
 
-    /// The URL by which a client finds the nodes.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         let addresses: Vec<String> = self.nodes.iter().map(RedisServer::address).collect();
         format!("redis-cluster://{}", addresses.join(","))
@@ -102,7 +102,7 @@ impl RedisCluster {
 
     /// The node that owns a slot, as the first node that answers sees it.
     pub fn primary_of(&self, slot: u16) -> usize {
-        self.owner(slot).unwrap_or_else(|| panic!("nobody knows the owner of slot {slot}"))
+        self.owner(slot).unwrap_or_else(|| panic!("no node knows the owner of slot {slot}"))
     }
 
     fn owner(&self, slot: u16) -> Option<usize> {
@@ -121,31 +121,31 @@ impl RedisCluster {
         })
     }
 
-    /// The node that follows a primary, from the start or since a failover between the two.
+    /// The other node of a pair of primary and replica.
     pub fn partner_of(&self, node: usize) -> usize {
         (node + PRIMARIES) % NODES
     }
 
-    /// Waits until another node than `old` owns the slot and all is well again, and answers how long that took.
+    /// Waits until another node than `old` owns the slot and the cluster works, and returns how long that took.
     pub fn wait_for_failover(&self, slot: u16, old: usize) -> Duration {
         patience::until("the replica takes over", PATIENCE, || {
             self.owner(slot).is_some_and(|owner| owner != old) && self.is_ok()
         })
     }
 
-    /// Waits until the cluster works for everybody who answers.
+    /// Waits until every reachable node reports a working cluster.
     pub fn wait_until_ok(&self) -> Duration {
         patience::until("the cluster works again", PATIENCE, || self.is_ok())
     }
 
-    /// Opens the move of a slot: whoever asks for keys that have moved, or are new, gets ASK; for some of each, TRYAGAIN.
+    /// Starts to migrate a slot: requests for keys that have moved, or are new, get ASK; for some of each, TRYAGAIN.
     pub fn open_move(&self, slot: u16, to: usize) {
         let (from, slot) = (self.primary_of(slot), slot.to_string());
         self.nodes[to].client().succeed(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &self.ids[from]]);
         self.nodes[from].client().succeed(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &self.ids[to]]);
     }
 
-    /// Moves at most this many keys of a slot whose move is open, and answers how many it moved.
+    /// Moves at most this many keys of a migrating slot, and returns how many it moved.
     pub fn move_keys(&self, slot: u16, from: usize, to: usize, most: usize) -> usize {
         let mut client = self.nodes[from].client();
         let keys = client.succeed(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), &most.to_string()]);
@@ -158,12 +158,12 @@ impl RedisCluster {
         keys.len()
     }
 
-    /// Ends the move: from now on the old owner answers MOVED.
+    /// Ends the migration: the old owner answers MOVED from now on.
     pub fn close_move(&self, slot: u16, to: usize) {
         let slot = slot.to_string();
         for node in std::iter::once(to).chain(0..NODES) {
             if let Ok(mut client) = Client::connect(self.nodes[node].port()) {
-                let _ = client.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.ids[to]]); // replicas refuse, and hear of it
+                let _ = client.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.ids[to]]); // replicas refuse it, and learn by gossip
             }
         }
     }
@@ -173,7 +173,7 @@ fn as_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a node says about the cluster; nothing, if it does not answer.
+/// Whether a node reports a working cluster; `None` if it does not answer.
 fn state(node: &RedisServer) -> Option<bool> {
     let mut client = Client::connect(node.port()).ok()?.patience(Duration::from_millis(300));
     match client.try_call(&["CLUSTER", "INFO"]).ok()? {

@@ -1,4 +1,4 @@
-//! Which program a server is, and where it is found.
+//! The two programs: Redis and Valkey.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ impl Flavour {
     /// Both.
     pub const ALL: [Flavour; 2] = [Flavour::Redis, Flavour::Valkey];
 
-    /// What its program is called.
+    /// The name of its program.
     pub fn name(self) -> &'static str {
         match self {
             Flavour::Redis => "redis-server",
@@ -26,12 +26,12 @@ impl Flavour {
         }
     }
 
-    /// Where its program is. Panics when it is nowhere: a test without its server has nothing to say.
+    /// The path of its program. Panics if it is missing: a test cannot run without its server.
     pub fn program(self) -> PathBuf {
         program::named(self.name())
     }
 
-    /// Whether a program of this name would be found.
+    /// Whether its program is installed.
     pub fn is_here(self) -> bool {
         program::find(self.name()).is_some()
     }

@@ -7,26 +7,26 @@ use tollgate_resp::RespValue;
 use super::{Client, RedisOptions, RedisServer};
 use crate::patience;
 
-/// What the Sentinels call the primary.
+/// The name of the primary.
 pub const MASTER: &str = "mymaster";
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Five processes: two servers, of which one is the primary, and three Sentinels that need a second to miss it.
+/// Five processes: a primary, its replica and three Sentinels with a timeout of one second.
 #[derive(Debug)]
 pub struct Sentinels {
     /// The primary at first, then its replica.
     pub servers: [RedisServer; 2],
-    /// Those who watch.
+    /// The Sentinels.
     pub sentinels: [RedisServer; 3],
 }
 
 impl Sentinels {
-    /// Starts all, and waits until everybody knows everybody.
+    /// Starts all processes, and waits until each knows the others.
     pub fn start() -> Sentinels {
         Sentinels::start_as(&RedisOptions::default())
     }
 
-    /// As [`start`](Sentinels::start), with servers of this plan.
+    /// As [`start`](Sentinels::start), with these options for both servers.
     pub fn start_as(plan: &RedisOptions) -> Sentinels {
         let primary = plan.clone().with(&["--repl-diskless-sync-delay", "0"]).start();
         let port = primary.port().to_string();
@@ -39,11 +39,11 @@ impl Sentinels {
         };
         let sentinels = [(); 3].map(|()| sentinel().start());
         let all = Sentinels { servers: [primary, replica], sentinels };
-        all.wait_for_peace();
+        all.wait_until_ready();
         all
     }
 
-    /// The URL by which a client finds the primary.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         let addresses = self.sentinels.each_ref().map(RedisServer::address);
         format!("redis-sentinel://{}/{MASTER}", addresses.join(","))
@@ -62,7 +62,7 @@ impl Sentinels {
         self.servers.iter().position(|server| server.port() == port).expect("one of ours")
     }
 
-    /// Waits until the other server is the primary and says so itself, and answers how long that took.
+    /// Waits until the other server is the primary and reports so itself, and returns how long that took.
     pub fn wait_for_failover_from(&self, old: usize) -> Duration {
         let other = &self.servers[1 - old];
         patience::until("the Sentinels promote the replica", PATIENCE, || {
@@ -71,8 +71,8 @@ impl Sentinels {
         })
     }
 
-    /// Makes the replica lose its link for good, while everybody else still talks to everybody: the primary no longer
-    /// lets anybody follow it. Stopping the replica would not do: what the kernel has received it would still read.
+    /// Cuts replication for good and no other connection: the primary refuses replicas. Stopping the replica would not do:
+    /// it would still read what its kernel has received.
     pub fn cut_replication(&self, primary: usize) {
         let mut client = self.servers[primary].client();
         client.succeed(&["ACL", "SETUSER", "default", "-psync", "-sync", "-replconf"]);
@@ -82,7 +82,7 @@ impl Sentinels {
         });
     }
 
-    fn wait_for_peace(&self) {
+    fn wait_until_ready(&self) {
         patience::until("primary, replica and Sentinels know each other", PATIENCE, || {
             let linked = self.servers[1].client().text(&["INFO", "replication"]).contains("master_link_status:up");
             linked && self.sentinels.iter().all(knows_all)

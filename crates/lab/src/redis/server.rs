@@ -1,4 +1,4 @@
-//! One server process.
+//! One Redis or Valkey process.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,23 +15,23 @@ use crate::process::{self, Process};
 use crate::wall_clock::WallClock;
 use crate::{patience, ports};
 
-/// How long a server may take until it answers.
+/// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How many ports are tried: each is free when it is drawn, but others draw as well.
+/// How many ports are tried: another process may take one first.
 const PORTS: usize = 5;
 
-/// What a server is to be, where it differs from an empty Redis without persistence.
+/// Options of a server; by default an empty Redis without persistence.
 #[derive(Clone, Debug, Default)]
 pub struct RedisOptions {
     /// Which program.
     pub flavour: Flavour,
     /// More arguments, such as `--maxmemory`, `10mb`.
     pub arguments: Vec<String>,
-    /// Whether its wall clock can be moved: [`RedisServer::step_clock`].
+    /// Whether its wall clock can be stepped: [`RedisServer::step_clock`].
     pub own_clock: bool,
     /// Whether it is a member of a cluster.
     pub in_cluster: bool,
-    /// Whether it is a Sentinel; its configuration is then in this text, but for port and directory.
+    /// The configuration of a Sentinel, without port and directory.
     pub sentinel: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct RedisServer {
 }
 
 impl RedisOptions {
-    /// The plan with more arguments.
+    /// Adds arguments.
     pub fn with(mut self, arguments: &[&str]) -> RedisOptions {
         self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         self
@@ -63,7 +63,7 @@ impl RedisOptions {
         self.clone().try_start().unwrap_or_else(|| panic!("{} does not answer: {self:?}", self.flavour.name()))
     }
 
-    /// Starts the server on a port that may have been taken in the meantime.
+    /// Starts the server; `None` if another process took its port.
     fn try_start(self) -> Option<RedisServer> {
         let directory = process::directory();
         let clock = self.own_clock.then(|| WallClock::new(directory.path()));
@@ -75,7 +75,7 @@ impl RedisOptions {
 }
 
 impl RedisServer {
-    /// Starts a server with nothing in it.
+    /// Starts an empty server.
     pub fn start() -> RedisServer {
         RedisOptions::default().start()
     }
@@ -90,7 +90,7 @@ impl RedisServer {
         RedisOptions { flavour, ..RedisOptions::default() }.start()
     }
 
-    /// Waits until the server answers, and it is this one; false if it ended instead.
+    /// Waits until this process answers on the port; false if it ended instead.
     fn is_up(&mut self) -> bool {
         let mut answers = false;
         patience::try_until(PATIENCE, || {
@@ -112,7 +112,7 @@ impl RedisServer {
         self.port
     }
 
-    /// Where other members of a cluster talk to it.
+    /// Its port for the cluster bus.
     pub(super) fn bus(&self) -> u16 {
         self.bus
     }
@@ -127,23 +127,23 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// A connection to it.
+    /// A new connection.
     pub fn client(&self) -> Client {
         Client::connect(self.port).expect("the server is there")
     }
 
-    /// Where it keeps its files.
+    /// Its data directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Sets its wall clock this many seconds ahead of the real time, or behind; of a plan with a clock of its own.
-    /// Returns when the server has noticed: Valkey looks at its clock only now and then.
+    /// Sets its wall clock this many seconds ahead of the real time, or behind; needs `own_clock`. Returns when the server
+    /// has noticed: Valkey caches the time.
     pub fn step_clock(&self, seconds: i64) {
         self.clock.as_ref().expect("a server with a clock of its own").set(seconds);
         let real = MonotonicClock::new();
@@ -159,28 +159,28 @@ impl RedisServer {
         time.array().and_then(|time| time.first()?.integer()).expect("TIME answers two numbers")
     }
 
-    /// Halts it: it keeps its connections and says nothing.
+    /// Stops it with SIGSTOP: it keeps its connections and does not answer.
     pub fn stop(&self) {
         self.process.halt();
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub fn cont(&self) {
         self.process.signal(Signal::CONT);
     }
 
-    /// Kills it without a word; [`restart`](RedisServer::restart) brings it back.
+    /// Kills it; [`restart`](RedisServer::restart) brings it back.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts it again on its port, with what its files hold: nothing, unless it was told to save.
+    /// Starts it again on its port, with the data it has saved; by default none.
     pub fn restart(&mut self) {
         self.start_again();
         assert!(self.is_up(), "{} does not come back on port {}", self.plan.flavour.name(), self.port);
     }
 
-    /// [`restart`](RedisServer::restart), with other arguments from now on, and without waiting until it answers.
+    /// [`restart`](RedisServer::restart) with other arguments, without waiting until it answers.
     pub fn restart_with(&mut self, arguments: &[&str]) {
         self.plan.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         self.start_again();
@@ -214,7 +214,7 @@ fn launch(plan: &RedisOptions, port: u16, bus: u16, clock: Option<&WallClock>, d
     started.unwrap_or_else(|error| panic!("{} does not start: {error}", plan.flavour.name()))
 }
 
-/// A Sentinel keeps what it learns in its configuration: that of its last run is the one it goes on with.
+/// A Sentinel rewrites its configuration: a restart uses the file of the last run.
 fn sentinel_file(configuration: &str, port: u16, directory: &Path) -> std::path::PathBuf {
     let path = directory.join("sentinel.conf");
     if !path.exists() {

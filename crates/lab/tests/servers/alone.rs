@@ -1,4 +1,4 @@
-//! One server: both flavours, their ends and their clocks.
+//! One server: both flavours, stopping and restarting, and clocks that step.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn comes_back_empty_on_its_port() {
     let port = server.port();
     server.client().succeed(&["SET", "a", "1"]);
     server.kill();
-    assert!(Client::connect(port).is_err(), "nobody is there");
+    assert!(Client::connect(port).is_err(), "the port is closed");
     server.restart();
     assert_eq!((server.port(), server.client().number(&["DBSIZE"])), (port, 0));
 }
@@ -30,7 +30,7 @@ fn halts_and_goes_on() {
     let server = RedisServer::start();
     let mut client = server.client().patience(Duration::from_millis(200));
     server.stop();
-    assert!(client.try_call(&["PING"]).is_err(), "a halted server says nothing");
+    assert!(client.try_call(&["PING"]).is_err(), "a stopped server does not answer");
     server.cont();
     assert_eq!(server.client().text(&["PING"]), "PONG");
 }

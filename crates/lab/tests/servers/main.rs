@@ -1,4 +1,4 @@
-//! The servers and the bad network that tests of the store rely on: a tool that lies is worse than none.
+//! The servers and the fault proxy that other tests rely on do what they promise.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

@@ -1,4 +1,4 @@
-//! The bad network does to bytes what it says.
+//! The fault proxy does to bytes what its mode says.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// A server that says everything back, to each connection in turn, until it is sent `end`.
+/// An echo server for one connection at a time; ends when it receives `end`.
 struct Echo {
     port: u16,
     thread: Option<JoinHandle<()>>,
@@ -160,7 +160,7 @@ fn refuses_and_admits() {
     proxy.refuse();
     let error = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
-    assert!(round(&mut stream, b"hello").is_err(), "who was connected is not any more");
+    assert!(round(&mut stream, b"hello").is_err(), "open connections are reset");
     proxy.admit();
     round(&mut connect(&proxy), b"hello").unwrap();
 }

@@ -1,4 +1,4 @@
-//! The database server: its ends, its halts and what survives them.
+//! The database server: shutdowns, stops, and what survives them.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn what_is_committed_survives_every_end() {
         assert_eq!((server.port(), server.run_sql("SELECT count(*) FROM a")), (port, (count + 1).to_string()));
     }
     server.kill();
-    assert!(postgres::try_run_sql(&server.url(), "SELECT 1").unwrap_err().contains("refused"), "nobody is there");
+    assert!(postgres::try_run_sql(&server.url(), "SELECT 1").unwrap_err().contains("refused"), "the port is closed");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn halts_with_its_children_and_goes_on() {
     patience::until("it runs", Duration::from_secs(10), || server.run_sql(running) == "1");
     server.stop();
     let finished = patience::try_until(Duration::from_millis(800), || query.is_finished());
-    assert_eq!(finished, None, "a connection that was there says nothing either");
+    assert_eq!(finished, None, "an open connection does not answer either");
     server.cont();
     assert_eq!(query.join().unwrap(), "|done");
 }

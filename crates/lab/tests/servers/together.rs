@@ -1,4 +1,4 @@
-//! Servers that belong together: who is who, and what happens when one goes.
+//! Sentinels and clusters: roles, and failover.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn a_cluster_survives_its_primary() {
     assert!(took < Duration::from_secs(15), "{took:?}");
     assert_eq!(cluster.primary_of(slot), cluster.partner_of(owner));
     cluster.nodes[owner].restart();
-    patience::until("who comes back follows", Duration::from_secs(10), || {
+    patience::until("the old primary returns as a replica", Duration::from_secs(10), || {
         cluster.nodes[owner].client().text(&["INFO", "replication"]).contains("role:slave")
     });
 }

@@ -7,8 +7,8 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use tollgate_core::LimitKind;
 use tollgate_lab::redis::RedisServer;
+use tollgate_testkit::SubjectKind;
 use tollgate_testkit::oracle::{Scenario, TimeStep, play_together};
-use tollgate_testkit::subject::SubjectKind;
 use tollgate_testkit::{LimitConfig as Numbers, oracle};
 
 const KINDS: [LimitKind; 6] = [

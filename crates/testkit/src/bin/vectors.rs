@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use tollgate_testkit::SubjectKind;
 use tollgate_testkit::redis::Client;
-use tollgate_testkit::subject::SubjectKind;
 use tollgate_testkit::vectors::{self, VectorFile, VectorReport};
 
 const HELP: &str = "\
@@ -65,7 +65,7 @@ impl Arguments {
     }
 }
 
-/// The store behind the URL, if it is there.
+/// The subject of a URL; a Redis server must accept a connection.
 fn store(url: &str) -> Result<SubjectKind, String> {
     let store = SubjectKind::from_url(url).map_err(|unknown| unknown.to_string())?;
     if let SubjectKind::Redis(port) = store {

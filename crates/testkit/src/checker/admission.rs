@@ -1,21 +1,21 @@
-//! One charge that was let pass.
+//! One charge that was admitted.
 
-/// How an admission came about, by the name in logs and answers.
+/// The mode of a decision, as logs and responses name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AdmissionMode {
-    /// The shared bucket.
+    /// Decided by the shared bucket.
     Store,
-    /// Units taken from it in advance.
+    /// Units leased from it in advance.
     Lease,
-    /// What the node knew.
+    /// The node's own copy of the bucket.
     Async,
     /// The node's static share.
     Local,
     /// The rule's overflow bucket.
     Overflow,
-    /// By policy.
+    /// Admitted by policy.
     Open,
-    /// The node's share while the store was away.
+    /// The node's share while the store was unavailable.
     Fallback,
     /// Refused by policy: nothing is admitted in this mode.
     Closed,
@@ -46,13 +46,13 @@ impl AdmissionMode {
 pub struct Admission {
     /// The rule.
     pub rule: String,
-    /// Who asked.
+    /// The key of the caller.
     pub key: String,
-    /// The node that answered; one that was started again is another one.
+    /// The node that answered; after a restart it counts as another node.
     pub node: String,
-    /// How.
+    /// The mode of the decision.
     pub mode: AdmissionMode,
-    /// How many.
+    /// Units admitted.
     pub units: u64,
     /// The earliest time of the decision, in nanoseconds.
     pub from: u64,

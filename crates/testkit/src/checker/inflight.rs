@@ -1,11 +1,11 @@
 //! P11: how many slots were held at once, at least.
 
-/// A slot that a client held, surely, between two times: after it heard of it, before it gave it back.
+/// A slot that a client certainly held: from the answer that granted it to the request that released it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldSlot {
-    /// When the client heard that it has the slot.
+    /// When the client received the slot.
     pub from: u64,
-    /// When it said that it no longer needs it, or its time was over.
+    /// When it released the slot, or the slot expired.
     pub to: u64,
 }
 

@@ -6,25 +6,25 @@ use serde_json::Value;
 
 use super::{Admission, AdmissionMode};
 
-/// One line: a request and what came of it.
+/// One line: a request and its decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedDecision {
     /// The node.
     pub node: String,
-    /// The digest of who asked.
+    /// The digest of the caller's key.
     pub key: String,
     /// The generation of rules.
     pub generation: u64,
     /// Whether it passed.
     pub allowed: bool,
-    /// When, by the clock of whoever decided.
+    /// When, by the clock of the store or the node that decided.
     pub time_ns: u64,
     /// What each rule recorded, by its name.
     pub charged: Vec<(String, AdmissionMode, u64)>,
 }
 
 impl LoggedDecision {
-    /// What the request was charged, rule by rule. A rule that was not asked admitted what the others did, uncounted.
+    /// What the request was charged, rule by rule. A rule that was not evaluated is not listed.
     pub fn admissions(&self) -> impl Iterator<Item = Admission> + '_ {
         self.charged.iter().map(|(rule, mode, units)| Admission {
             rule: rule.clone(),
@@ -38,8 +38,8 @@ impl LoggedDecision {
     }
 }
 
-/// All lines of a file, or the first one that is none. A last line without its end was cut off by a crash, and is left
-/// out: who crashed told nobody.
+/// Reads all lines of a file, or fails on the first malformed one. A last line without a newline was cut off by a crash
+/// and is left out: its decision never reached a caller.
 pub fn read(path: &Path) -> Result<Vec<LoggedDecision>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
@@ -59,7 +59,7 @@ pub fn read_line(line: &str) -> Result<LoggedDecision, String> {
         generation: number("generation")?,
         allowed: value.get("allowed").and_then(Value::as_bool).ok_or("no allowed")?,
         time_ns: number("time_ns")?,
-        charged: charged.iter().map(charge).collect::<Option<_>>().ok_or("a charge that is none")?,
+        charged: charged.iter().map(charge).collect::<Option<_>>().ok_or("malformed charge")?,
     })
 }
 

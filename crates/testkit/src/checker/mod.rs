@@ -1,9 +1,9 @@
-//! The history checker: were the promises kept (RELIABILITY 5.7)?
+//! Checks a history of decisions against the promises (RELIABILITY 5.7).
 //!
-//! It knows nothing of how decisions are made. It reads what was admitted, when and in which mode, from the decision logs
+//! It does not know how decisions are made. It reads what was admitted, when and in which mode, from the decision logs
 //! of all nodes and from the clients' own observations, and searches for an interval in which more was admitted than the mode
 //! promises. Modes are checked apart, which is stricter than their sum: what the shared store admitted keeps the limit
-//! (P1 to P4, with leases P5 and P6), what each node admitted by itself keeps its share (P13), what overflowed keeps the
+//! (P1 to P4, with leases P5 and P6), what each node admitted alone keeps its share (P13), what overflowed keeps the
 //! overflow limit, and what was refused by policy was refused (P14). A loss of data buys one more limit (P17).
 
 mod admission;
@@ -30,7 +30,7 @@ pub use sweep::{Flow, Piece, sweep};
 
 use crate::LimitConfig;
 
-/// Checks what was admitted, as the store timed it: aligned windows are known, so is every interval.
+/// Checks decision logs, which have the store's time: aligned windows and all intervals are known exactly.
 pub fn check_log(promises: &[Promise], entries: &[LoggedDecision]) -> CheckReport {
     let mut report = CheckReport::default();
     for entry in entries {
@@ -50,8 +50,8 @@ pub fn check_log(promises: &[Promise], entries: &[LoggedDecision]) -> CheckRepor
     report
 }
 
-/// Checks what clients were told, without trust in any clock but theirs: a request was decided somewhere between asking
-/// and hearing, so only requests that lie wholly inside an interval count for it.
+/// Checks what clients observed, by their own clock: a request was decided at some time between sending and answer, so
+/// only requests that lie wholly inside an interval count for it.
 pub fn check_observations(promises: &[Promise], observations: &[ClientObservation]) -> CheckReport {
     let mut report = CheckReport { decisions: observations.len() as u64, ..CheckReport::default() };
     for promise in promises {
@@ -63,7 +63,7 @@ pub fn check_observations(promises: &[Promise], observations: &[ClientObservatio
     report
 }
 
-/// What is known about when an admission was decided.
+/// How precisely the time of an admission is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Times {
     /// The store's own time.
@@ -76,7 +76,7 @@ fn check(promise: &Promise, admitted: Vec<Admission>, times: Times, report: &mut
     let mut buckets: BTreeMap<(AdmissionMode, String), Vec<Piece>> = BTreeMap::new();
     for admission in admitted {
         let place = match admission.mode {
-            AdmissionMode::Open | AdmissionMode::Async | AdmissionMode::Off => continue, // no bound was promised
+            AdmissionMode::Open | AdmissionMode::Async | AdmissionMode::Off => continue, // no bound is promised
             AdmissionMode::Closed => {
                 report.violate(promise, "P14: admitted in mode closed", &admission.key, 1, 0);
                 continue;

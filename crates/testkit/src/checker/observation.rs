@@ -1,4 +1,4 @@
-//! What clients wrote down: when they asked, when they heard, and what.
+//! What clients observed: when each request was sent, when it was answered, and how.
 
 use super::{Admission, AdmissionMode};
 
@@ -7,11 +7,11 @@ use super::{Admission, AdmissionMode};
 pub struct ClientObservation {
     /// The rule that the answer named.
     pub rule: String,
-    /// Who asked.
+    /// The key of the caller.
     pub key: String,
     /// The node that was asked.
     pub node: String,
-    /// How it was decided; nothing, if no answer came.
+    /// How it was decided; `None` without an answer.
     pub mode: Option<AdmissionMode>,
     /// Whether it passed.
     pub allowed: bool,
@@ -19,7 +19,7 @@ pub struct ClientObservation {
     pub cost: u64,
     /// When it was sent, in nanoseconds of the client's clock.
     pub asked: u64,
-    /// When the answer was there.
+    /// When the answer arrived.
     pub heard: u64,
 }
 

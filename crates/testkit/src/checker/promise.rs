@@ -1,8 +1,8 @@
-//! What a rule promises, in numbers.
+//! The bounds of a rule, in numbers.
 
 use crate::LimitConfig;
 
-/// A rule, as far as its bounds depend on it.
+/// The bounds that a rule promises.
 #[derive(Clone, Debug)]
 pub struct Promise {
     /// Its name.
@@ -11,11 +11,11 @@ pub struct Promise {
     pub limit: LimitConfig,
     /// Whose requests share a bucket.
     pub keyed: Keyed,
-    /// N\*: how many parts a limit has while the store is away.
+    /// N\*: the number of shares of a limit while the store is unavailable.
     pub nodes: u64,
     /// N·q: the most that leases add to any interval (P5).
     pub leased: u64,
-    /// Times when the store lost what it knew, and what each may cost (P17).
+    /// When the store lost its data, and what each loss may admit again (P17).
     pub losses: Vec<Loss>,
 }
 
@@ -28,7 +28,7 @@ pub enum Keyed {
     Everyone,
 }
 
-/// Somewhere in an interval the store forgot up to so many units.
+/// The store forgot up to `units` at some time in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The earliest time, in nanoseconds of the clock that the history is timed by.
@@ -39,7 +39,7 @@ pub struct Loss {
     pub units: u64,
 }
 
-/// What the overflow bucket of a rule holds, in limits.
+/// The capacity of an overflow bucket, in limits.
 const OVERFLOW: u64 = 10;
 
 impl Promise {

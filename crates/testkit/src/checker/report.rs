@@ -1,18 +1,18 @@
-//! What a check found.
+//! The result of a check.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Admission, AdmissionMode, Promise};
 
-/// How much was looked at, and what was wrong with it.
+/// Totals and violations.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     /// Decisions read, refusals included.
     pub decisions: u64,
     /// Units admitted, by mode.
     pub admitted: BTreeMap<AdmissionMode, u64>,
-    /// Every bucket's worst interval above its bound.
+    /// The worst interval of every bucket that exceeded its bound.
     pub violations: Vec<PromiseViolation>,
 }
 
@@ -25,9 +25,9 @@ pub struct PromiseViolation {
     pub promise: String,
     /// Of which bucket.
     pub bucket: String,
-    /// What was admitted.
+    /// Units admitted.
     pub admitted: u64,
-    /// What might have been.
+    /// The bound.
     pub bound: u64,
 }
 
@@ -42,7 +42,7 @@ impl CheckReport {
         self.admitted.get(&mode).copied().unwrap_or(0)
     }
 
-    /// Both findings.
+    /// Merges two reports.
     pub fn and(mut self, other: CheckReport) -> CheckReport {
         self.decisions += other.decisions;
         for (mode, units) in other.admitted {

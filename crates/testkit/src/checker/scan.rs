@@ -1,4 +1,4 @@
-//! P19: no bucket stays for ever.
+//! P19: every bucket expires.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use tollgate_resp::RespValue;
 
 use crate::redis::Client;
 
-/// The key of a bucket: a tag, and 22 letters of its digest. What nodes keep for themselves has names.
+/// Keys of buckets: a tag, and 22 letters of a digest. Keys that nodes keep for themselves do not match.
 const BUCKETS: &str = "tg:{???}??????????????????????";
 
-/// Looks at every bucket of a server, and answers those that stay for ever or longer than `most`, with their time to live
-/// in milliseconds. Empty if all is well; also tells how many buckets there are.
+/// Counts the buckets of a server, and returns those that never expire or live longer than `most`, with their time to
+/// live in milliseconds.
 pub fn scan(client: &mut Client, most: Duration) -> (u64, BTreeMap<String, i64>) {
-    let _ = client.call(&["READONLY"]); // so that a replica of a cluster answers, too; others refuse, and it is the same
+    let _ = client.call(&["READONLY"]); // makes a replica of a cluster answer; other servers refuse it, which does no harm
     let (mut cursor, mut buckets, mut found) = ("0".to_owned(), 0, BTreeMap::new());
     loop {
         let page = client.succeed(&["SCAN", &cursor, "MATCH", BUCKETS, "COUNT", "1000"]);

@@ -1,4 +1,4 @@
-//! The interval in which most was admitted, found in O(n log n) whatever the algorithm.
+//! Finds the interval in which most was admitted, in O(n log n), for any algorithm.
 //!
 //! Every bound has one form: for all intervals from `s` to `e`, no longer than `window`, what lies inside is at most
 //! `capacity + drain · (e − s)`. So `e` sweeps over the ends of all pieces, while a tree over the possible starts keeps,
@@ -15,7 +15,7 @@ pub struct Piece {
     pub from: u64,
     /// The latest.
     pub to: u64,
-    /// How many.
+    /// Units.
     pub units: u64,
     /// Whether they came from a lease.
     pub leased: bool,
@@ -24,11 +24,11 @@ pub struct Piece {
 /// A bound over intervals: `units · weight ≤ capacity · weight + drain · length`, for lengths within the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// What a unit weighs.
+    /// Weight of a unit.
     pub weight: u64,
     /// Weight that drains per nanosecond.
     pub drain: u64,
-    /// Units that may be there at once.
+    /// Units that may be admitted at once.
     pub capacity: u64,
     /// Longest interval, its end excluded; none if the bound holds for all.
     pub window: Option<u64>,

@@ -1,11 +1,11 @@
-//! Files of envoyproxy/ratelimit: whatever the bytes are, they become a domain or a report, and a domain can be asked.
+//! Files of envoyproxy/ratelimit: any bytes become a domain or a report, and a domain can be evaluated.
 
 use tollgate_rules::envoy::{self, Duplicates, EnvoyFile};
 
 use crate::envoy::{Entries, check, probes};
 
-/// The bytes of a file; after a NUL, descriptors to ask it about: one on each line, its entries separated by tabs, each a
-/// key, `=` and a value.
+/// The bytes of a file; after a NUL, descriptors to evaluate: one on each line, its entries separated by tabs, each a key,
+/// `=` and a value.
 pub fn envoy_config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (text, asked) = text.split_once('\0').unwrap_or((&text, ""));

@@ -1,7 +1,7 @@
 //! Keys: two requests share a bucket exactly when namespace, rule and all canonical key parts are equal.
 //!
-//! What the parts are is computed here once more, from the text of the requests and a table of the rules, into values
-//! that are compared as they are and never hashed.
+//! The parts are computed here again, from the text of the requests and a table of the rules, into values that are
+//! compared and never hashed.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ struct Sketch {
     endpoints: &'static [(&'static [&'static str], &'static str)],
 }
 
-/// The rules of both files: they are the same but for how they spell.
+/// The rules of both files, which differ in spelling options only.
 const RULES: [Sketch; 9] = [
     Sketch { name: "api-key", key: &[&["api_key"]], shares: false, endpoints: &[] },
     Sketch { name: "anonymous", key: &[&["api_key", "ip"]], shares: false, endpoints: &[] },
@@ -57,11 +57,11 @@ type Sent = BTreeMap<String, String>;
 /// One part of a key: nothing, or the attribute that fills it, whether it was borrowed, and its canonical value.
 type Part = Option<(String, bool, String)>;
 
-/// What makes a bucket: namespace, rule, parts, shard.
+/// The identity of a bucket: namespace, rule, parts, shard.
 type Key = (String, &'static str, Vec<Part>, u64);
 
-/// Two paragraphs of lines `attribute=value`: a request, and what is different in a second one; `-attribute` takes one
-/// away. `\n` and `\0` in a value stand for these two bytes.
+/// Two paragraphs of lines `attribute=value`: a request, and the differences of a second one; `-attribute` removes one.
+/// `\n` and `\0` in a value stand for these two bytes.
 pub fn key_builder(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (first, second) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -90,7 +90,7 @@ fn attributes(mut sent: Sent, paragraph: &str) -> Sent {
     sent
 }
 
-/// The buckets of a request with the keys they should stand for.
+/// The buckets of a request, with the expected key of each.
 fn buckets(sent: &Sent, lot: u64) -> Vec<(Key, Digest)> {
     let custom: Vec<(&str, &str)> = sent
         .iter()
@@ -172,13 +172,13 @@ fn keys(namespace: &str, sent: &Sent, custom: usize, lot: u64) -> Option<Vec<Key
     Some(keys)
 }
 
-/// A client key as it is counted: an address in its one spelling, anything else as it is.
+/// A client key in canonical form: an address in its one spelling, anything else unchanged.
 fn client(text: &str, prefix: u8) -> String {
     let address = text.strip_prefix("ip:").and_then(addresses::reference);
     address.map_or_else(|| text.to_owned(), |address| format!("address {:?}", addresses::counted(address, prefix)))
 }
 
-/// What was sent, what the client key says, and what the files know of the client, in this order of precedence.
+/// Attributes of the request, of the client key and of the client directory, in this order of precedence.
 fn filled_in(sent: &Sent, namespace: &str) -> Sent {
     let mut known = sent.clone();
     known.insert("namespace".to_owned(), namespace.to_owned());
@@ -220,7 +220,7 @@ fn pattern_of<'a>(
     })
 }
 
-/// An endpoint as it counts: the method where the pattern names some, the path with parameters by their names.
+/// An endpoint in canonical form: the method if the pattern names some, the path with parameters by their names.
 fn place(rule: &Sketch, method: Option<&str>, path: &str, folds: bool) -> String {
     let Some((methods, pattern)) = pattern_of(rule, method, path, folds) else { return format!("any {path}") };
     let method = method.filter(|_| !methods.is_empty()).unwrap_or("any");

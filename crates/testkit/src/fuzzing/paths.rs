@@ -5,10 +5,10 @@ use tollgate_rules::{EndpointPattern, PathPattern, Pattern};
 
 use super::spelling;
 
-/// Letters of pattern times letters of text up to which the obvious way to match is fast enough.
+/// Letters of pattern times letters of text up to which the simple matcher is fast enough.
 const COMPARED_MAX: usize = 1 << 13;
 
-/// Three lines: a path, a pattern, and bytes that choose how the path is spelled another time.
+/// Three lines: a path, a pattern, and bytes that choose another spelling of the path.
 pub fn paths(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.splitn(3, '\n');
@@ -38,7 +38,7 @@ fn check_path(raw: &str, mode: EscapedSlash, choices: &[u8]) -> Option<String> {
     Some(canonical)
 }
 
-/// What every canonical path looks like.
+/// Checks the form of a canonical path.
 fn check_form(path: &str, mode: EscapedSlash) {
     assert!(path.starts_with('/') && path.len() <= PATH_BYTES_MAX, "{path:?}");
     assert!(path == "/" || !path.ends_with('/'), "{path:?}");
@@ -55,7 +55,7 @@ fn check_form(path: &str, mode: EscapedSlash) {
     }
 }
 
-/// Another way to write a canonical path: escapes that change nothing, and segments that cancel out.
+/// Another spelling of a canonical path: escapes that change nothing, and segments that cancel out.
 fn respelled(path: &str, choices: &[u8]) -> String {
     let mut choices = choices.iter().copied().cycle();
     let mut choose = |count: u8| choices.next().unwrap_or(0) % count;

@@ -1,8 +1,8 @@
-//! Durations, instants and numbers: what is read is what is shown, and nothing else is read.
+//! Durations, instants and numbers: parsing and printing are inverse, and nothing else is accepted.
 
 use tollgate_rules::{check, datetime, duration, read};
 
-/// A text that is tried as everything a single value can be; its first eight bytes are also a number.
+/// A text that is tried as every kind of single value; its first eight bytes are also a number.
 pub fn durations(data: &[u8]) {
     let mut number = [0; 8];
     let length = data.len().min(8);
@@ -124,7 +124,7 @@ fn accepts(yaml: &str, expected: bool) {
     }
 }
 
-/// Messages quote what they are about, and never all of it.
+/// Messages quote the input, and never all of it.
 fn check_size(message: &str) {
     assert!(message.chars().count() < 600, "a message of {} characters: {message:.200}", message.chars().count());
 }

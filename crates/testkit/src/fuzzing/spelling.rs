@@ -1,4 +1,4 @@
-//! Paths and patterns once more, by the definition and without any cleverness: what the real ones are compared with.
+//! Paths and patterns by definition, without optimisation: the reference for the production code.
 
 use std::fmt::Write;
 
@@ -127,7 +127,7 @@ fn tokens_of_path(pattern: &str) -> Vec<Token> {
     tokens
 }
 
-/// Follows every way at once: after each token, at which places of the text one may stand.
+/// Follows all alternatives at once: the positions in the text that each token can end at.
 fn fits(tokens: &[Token], text: &[u8]) -> bool {
     let mut places = vec![false; text.len() + 1];
     places[0] = true;

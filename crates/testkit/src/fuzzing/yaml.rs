@@ -1,4 +1,4 @@
-//! Rules files: whatever the bytes are, they become rules or a report, and both keep their word.
+//! Rules files: any bytes become rules or a report, and both keep their promises.
 
 use tollgate_core::{Attribute, Request, SlotId, Time};
 use tollgate_rules::lint::lint_text;
@@ -32,12 +32,12 @@ fn widths(data: &[u8]) -> Vec<usize> {
     text.split(['\n', '\r']).map(|line| line.chars().count()).collect()
 }
 
-/// Laying a text out twice is laying it out once, and changes nothing but the places.
+/// Formatting is idempotent, and changes nothing but places.
 fn check_layout(name: &str, text: &str) {
     let Ok(once) = format(name, text) else {
-        return assert!(read(name, text).is_err(), "what cannot be laid out cannot be read");
+        return assert!(read(name, text).is_err(), "what cannot be formatted cannot be read");
     };
-    assert_eq!(format(name, &once).as_ref(), Ok(&once), "laid out twice");
+    assert_eq!(format(name, &once).as_ref(), Ok(&once), "formatted twice");
     match (read(name, text), read(name, &once)) {
         (Ok(before), Ok(after)) => assert_eq!(without_places(before), without_places(after), "{once}"),
         (Err(before), Err(after)) => assert_eq!(codes(&before), codes(&after), "{once}"),
@@ -77,7 +77,7 @@ fn check_report(report: &Report, widths: &[usize]) {
     assert!(!shown.contains(is_unprintable), "{shown:?}");
 }
 
-/// What would let a file speak to the terminal it is shown on.
+/// Control characters would let a file write to the terminal that shows the report.
 fn is_unprintable(letter: char) -> bool {
     (letter.is_control() && letter != '\n') || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -102,7 +102,7 @@ fn check_lints(file: &RuleFile, text: &str, widths: &[usize]) {
     }
 }
 
-/// A file that was read compiles, but for rules that say the same twice and numbers that only add up to too much.
+/// A file that was read compiles, except for duplicate rules and numbers that overflow only in sum.
 fn check_set(file: &RuleFile, widths: &[usize]) {
     match RuleSet::compile(std::slice::from_ref(file), &CompileOptions::for_test()) {
         Ok(set) => check_requests(file, &set),
@@ -115,7 +115,7 @@ fn check_set(file: &RuleFile, widths: &[usize]) {
     }
 }
 
-/// Requests made for the first rules, and some for none, through the index and past it.
+/// Evaluates requests that match the first rules, and some that match none, with and without the index.
 fn check_requests(file: &RuleFile, set: &RuleSet) {
     let nobody = Request::new().in_namespace(&file.namespace);
     check_request(set, &nobody);
@@ -130,7 +130,7 @@ fn check_requests(file: &RuleFile, set: &RuleSet) {
     }
 }
 
-/// A value for each condition of a rule, likely one that meets it.
+/// A value for each condition of a rule, likely one that matches.
 fn wanted(rule: &RuleSpec) -> Vec<(String, String)> {
     let value = |pattern: &Pattern| match pattern {
         Pattern::Cidr(cidr) => cidr.to_string().split('/').next().unwrap_or_default().to_owned(),
@@ -149,7 +149,7 @@ fn wanted(rule: &RuleSpec) -> Vec<(String, String)> {
     wanted
 }
 
-/// The index finds exactly the rules that a look at every rule finds, and the charges are the same.
+/// The index finds exactly the rules that a scan of all rules finds, and the charges are the same.
 fn check_request(set: &RuleSet, request: &Request<'_>) {
     let wall = Time::from_secs(1_800_000_000);
     let mut charges = Charges::default();

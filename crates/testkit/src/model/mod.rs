@@ -1,10 +1,10 @@
-//! The algorithms of SPEC section 5 once more: in wide integers, from state shaped as the text has it.
+//! The algorithms of SPEC section 5 again: in wide integers, with state as the text describes it.
 //!
 //! Where `tollgate-core` keeps the end of a window, a model keeps the window's number; where core multiplies to avoid a
-//! division, a model divides. What both get wrong alike, the searches of [`crate::oracle`] find.
+//! division, a model divides. The searches of [`crate::oracle`] find what both get wrong alike.
 //!
-//! What has run out is not written: a refusal that finds nothing to bound leaves the older state in place, and a clock
-//! that steps back may meet it again.
+//! Expired state is not written: a refusal that finds nothing to bound leaves the older state in place, and a clock that
+//! steps back may meet it again.
 //!
 //! Time here may run below zero and past 2^64: models never saturate, so callers compare only where core does not.
 
@@ -25,12 +25,12 @@ pub use token_bucket::TokenBucket;
 /// Nanoseconds since the epoch, or a difference of such.
 pub type Nanos = i128;
 
-/// One bucket of one algorithm. The configuration is handed in each time, because it may change under the state.
+/// One bucket of one algorithm. The configuration is an argument of each call, because it may change under the state.
 pub trait Model {
-    /// One request to this bucket alone: what it is told, and how many units were recorded.
+    /// One request to this bucket alone: its outcome, and how many units were recorded.
     fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64);
 
-    /// Gives units back, of the charge that left `stamp` if one is named. Answers what came back, in whole units.
+    /// Refunds units, of the charge with `stamp` if one is given. Returns how many whole units came back.
     fn refund(&mut self, config: &LimitConfig, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64;
 
     /// Releases a slot; false if `id` holds none.
@@ -39,7 +39,7 @@ pub trait Model {
     }
 }
 
-/// The model of an algorithm, unused.
+/// A fresh model of an algorithm.
 pub fn of(config: &LimitConfig) -> Box<dyn Model> {
     match config {
         LimitConfig::Gcra { .. } => Box::new(gcra::ModelGcra::default()),
@@ -51,16 +51,16 @@ pub fn of(config: &LimitConfig) -> Box<dyn Model> {
     }
 }
 
-/// What is asked, with the policy of the rule that asks.
+/// A request, with the policy of its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelAsk {
-    /// The question.
+    /// What is asked for.
     pub ask: Ask,
     /// Charge it even when refused.
     pub count_denied: bool,
 }
 
-/// What becomes of a wish that has been looked at.
+/// What a request writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Charged(u64),
@@ -71,7 +71,7 @@ enum Fate {
 }
 
 impl ModelAsk {
-    /// `room`: the most that would pass now, for those who take what they get.
+    /// `room`: the most that would pass now, for `Ask::UpTo`.
     fn fate(&self, allowed: bool, room: u64) -> Fate {
         match self.ask {
             Ask::Peek(_) | Ask::Consume(0) | Ask::UpTo(0) | Ask::Force(0) => Fate::Read,
@@ -83,7 +83,7 @@ impl ModelAsk {
         }
     }
 
-    /// What must fit for the wish to pass: a lease is content with one unit.
+    /// What must fit for the request to pass: one unit is enough for a lease.
     fn least(&self) -> u64 {
         match self.ask {
             Ask::UpTo(n) => n.min(1),
@@ -92,7 +92,7 @@ impl ModelAsk {
     }
 }
 
-/// A number known to fit 64 bits.
+/// Narrows a number that fits 64 bits.
 fn narrow(n: Nanos) -> u64 {
     u64::try_from(n).unwrap_or_else(|_| panic!("{n} does not fit 64 bits"))
 }

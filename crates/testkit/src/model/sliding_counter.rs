@@ -3,7 +3,7 @@
 use super::{Fate, Model, ModelAsk, Nanos, narrow};
 use crate::{LimitConfig, SpecOutcome};
 
-/// The number of the newer window and the units in both; windows without units are as good as none.
+/// The number of the newer window, and the units in both.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ModelCounter {
     number: Nanos,
@@ -33,18 +33,18 @@ impl Numbers {
         (left.min(self.window), (left - self.window).max(0))
     }
 
-    /// What the older window weighs, in begun units.
+    /// The weight of the older window, in begun units.
     fn weight(&self, w: &ModelCounter, now: Nanos) -> u64 {
         let (overlap, _) = self.overlap(w, now);
         narrow((Nanos::from(w.prev) * overlap).unsigned_abs().div_ceil(self.window.unsigned_abs()) as Nanos)
     }
 
-    /// The largest cost that fits, if even none does.
+    /// The largest cost that fits; `None` if not even zero does.
     fn room(&self, w: &ModelCounter, now: Nanos) -> Option<u64> {
         self.limit.checked_sub(w.cur)?.checked_sub(self.weight(w, now))
     }
 
-    /// When `cost` fits, which is at most the limit.
+    /// The wait until `cost` fits, which is at most the limit.
     fn wait(&self, w: &ModelCounter, now: Nanos, cost: u64) -> u64 {
         let (overlap, back) = self.overlap(w, now);
         let most = |free: u64, count: u64| Nanos::from(free) * self.window / Nanos::from(count.max(1));

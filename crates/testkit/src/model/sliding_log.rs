@@ -1,4 +1,4 @@
-//! SPEC 5.5: all that was recorded, counted anew every time.
+//! SPEC 5.5: every entry is kept and counted again on each call.
 
 use super::{Fate, Model, ModelAsk, Nanos, narrow};
 use crate::{LimitConfig, SpecOutcome};
@@ -13,7 +13,7 @@ fn numbers(config: &LimitConfig) -> (u64, Nanos) {
 }
 
 impl ModelLog {
-    /// The log as of now, and the time that new entries get.
+    /// The log at `now`, and the time of new entries.
     fn seen(&self, window: Nanos, now: Nanos) -> (ModelLog, Nanos) {
         let newest = self.0.last().map_or(now, |(at, _)| *at);
         let shift = if newest - now >= window { newest - now } else { 0 };
@@ -26,13 +26,13 @@ impl ModelLog {
         self.0.iter().map(|(_, cost)| u128::from(*cost)).sum()
     }
 
-    /// The departure that brings the use down to `most`.
+    /// The entry whose departure brings the use down to `most`.
     fn down_to(&self, most: u64) -> Option<Nanos> {
         let leaves = |place: usize| self.0.iter().skip(place).map(|(_, cost)| u128::from(*cost)).sum::<u128>();
         (0..self.0.len()).find(|place| leaves(place + 1) <= u128::from(most)).map(|place| self.0[place].0)
     }
 
-    /// A log is never longer than its limit: what would make it so joins the newest entry. All of it fits 64 bits.
+    /// A log is never longer than its limit: further units join the newest entry. Their sum fits 64 bits.
     fn push(&mut self, at: Nanos, cost: u64, limit: u64) {
         let full = self.0.len() as u64 >= limit.max(1);
         let cost = cost.min(u64::MAX - self.used() as u64);

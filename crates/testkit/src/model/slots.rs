@@ -1,4 +1,4 @@
-//! SPEC 5.7: a map from holder to expiry, walked every time.
+//! SPEC 5.7: a map from holder to expiry, walked on every call.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! SPEC 5.2: tokens and the time of the last refill, in whole shares of a token so that nothing is rounded.
+//! SPEC 5.2: tokens and the time of the last refill, in integer shares of a token, so that nothing is rounded.
 
 use super::{Nanos, narrow};
 use crate::SpecOutcome;

@@ -1,7 +1,7 @@
-//! From raw words to a scenario: one decoder for property tests and fuzzing, so that what either finds the other replays.
+//! Decodes raw words into a scenario, for property tests and fuzzing alike: what one finds the other replays.
 //!
 //! Small numbers make boundaries common: windows of a few dozen nanoseconds, limits of a few units. One scenario in
-//! sixteen is huge instead. Zero decodes to the dullest thing there is, so that shrinking leads there.
+//! sixteen uses huge numbers instead. Zero decodes to the simplest step, so that shrinking leads there.
 
 use tollgate_core::{Ask, LimitKind, SlotId};
 
@@ -9,11 +9,11 @@ use super::{Operation, Scenario, TimeStep};
 use crate::LimitConfig;
 use crate::model::ModelAsk;
 
-/// A day in November 2023, for no reason but that real clocks look like it.
+/// A day in November 2023: looks like a real clock.
 const TODAY: u64 = 1_700_000_000_000_000_000;
 
 impl Scenario {
-    /// The scenario that these words mean for this algorithm. Every word means something.
+    /// The scenario that these words encode for this algorithm. Every word is valid.
     pub fn decode(kind: LimitKind, head: [u8; 8], words: &[u32]) -> Scenario {
         let [flags, start, scale, ..] = head;
         let is_huge = scale % 16 == 15;
@@ -105,7 +105,7 @@ impl Scenario {
     }
 }
 
-/// What kind of trouble a scenario may contain. Without any, the bounds hold over its whole length.
+/// Which disturbances a scenario may contain. Without any, the bounds hold over its whole length.
 #[derive(Clone, Copy)]
 struct May {
     step_back: bool,

@@ -1,11 +1,10 @@
-//! A bucket that calls itself fresh may be dropped, so nobody may be able to tell it from one never used.
+//! A store may drop a bucket that is fresh, so it must be indistinguishable from an unused one.
 
 use tollgate_core::{Ask, Limit, SlotId, Time};
 
 use crate::{Bucket, SpecOutcome};
 
-/// Asks both buckets the same few things, now and later, and compares what they say. Nothing to check while the bucket
-/// does not call itself fresh.
+/// Sends the same requests to both buckets, now and later, and compares the outcomes. Passes if the bucket is not fresh.
 pub(super) fn is_as_unused(bucket: &Bucket, limit: &Limit, now: Time) -> Result<(), String> {
     if !bucket.is_fresh(now) {
         return Ok(());

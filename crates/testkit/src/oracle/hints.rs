@@ -1,12 +1,12 @@
-//! SPEC 0.2 by search: what a bucket tells is compared with what it does when asked again, now and later.
+//! SPEC 0.2 by search: the hints of an outcome are compared with what the bucket does when asked again, now and later.
 //!
-//! Only `admits` and `view` at other times are used, never a formula, so no algorithm can be wrong in the same way.
+//! Only `admits` and `view` at other times are used, never a formula, so that no algorithm can be wrong in the same way.
 
 use tollgate_core::{Ask, Limit, Outcome, Time, Wait};
 
 use crate::{Bucket, LimitConfig};
 
-/// A bucket right after an answer. Its state is settled: the clock has not stepped back since it was last written.
+/// A bucket right after an outcome. Its state is settled: the clock has not stepped back since the last write.
 pub(super) struct HintCheck<'a> {
     pub bucket: &'a Bucket,
     pub config: &'a LimitConfig,
@@ -17,7 +17,7 @@ pub(super) struct HintCheck<'a> {
 }
 
 impl HintCheck<'_> {
-    /// All hints of the answer.
+    /// Checks all hints.
     pub fn hold(&self) -> Result<(), String> {
         self.remaining()?;
         self.wait()?;
@@ -26,13 +26,13 @@ impl HintCheck<'_> {
         self.reset()
     }
 
-    /// The largest cost that passes. A queue counts those who may still join, one after the other.
+    /// `remaining` is the largest cost that passes; for a queue, the number of callers that may still join.
     fn remaining(&self) -> Result<(), String> {
         let left = self.told.remaining;
         if matches!(self.limit, Limit::Queue(_)) {
             return self.joins(left);
         }
-        let one_slot = matches!(self.limit, Limit::Concurrency(_)); // where all costs weigh the same
+        let one_slot = matches!(self.limit, Limit::Concurrency(_)); // all costs count as one slot
         if left > 0 && !self.admits(0, if one_slot { 1 } else { left }) {
             return Err(format!("remaining {left} does not pass"));
         }
@@ -78,7 +78,7 @@ impl HintCheck<'_> {
         }
     }
 
-    /// P20: nobody waits longer than a small multiple of the period, whatever the clock did.
+    /// P20: no caller waits longer than a small multiple of the period, whatever the clock did.
     fn lock(&self) -> Result<(), String> {
         match (self.told.wait, self.config.lock_max()) {
             (Wait::For(span), Some(most)) if span.nanos() > most => {
@@ -106,7 +106,8 @@ impl HintCheck<'_> {
         }
     }
 
-    /// At the reset the bucket is as unused, and a nanosecond earlier it is not. A fixed window tells its end, always.
+    /// At the reset the bucket equals a fresh one, and a nanosecond earlier it does not. A fixed window always reports its
+    /// end.
     fn reset(&self) -> Result<(), String> {
         let after = self.told.reset_after;
         let is_window = matches!(self.limit, Limit::FixedWindow(_));
@@ -132,7 +133,7 @@ impl HintCheck<'_> {
         self.bucket_after(after).is_some_and(|at| self.bucket.admits(self.limit, at, &Ask::Peek(cost)))
     }
 
-    /// The time so much later, unless that is beyond time.
+    /// The time `after` nanoseconds, unless it overflows.
     fn bucket_after(&self, after: u64) -> Option<Time> {
         self.now.nanos().checked_add(after).map(Time::from_nanos)
     }

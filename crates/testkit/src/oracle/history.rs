@@ -1,9 +1,9 @@
-//! Everything that was admitted, and the bounds over every interval of it (RELIABILITY P1 to P4).
+//! Everything that was admitted, and the bounds over every interval (RELIABILITY P1 to P4).
 
 use crate::LimitConfig;
 use crate::model::Nanos;
 
-/// What was admitted, and given back, under one limit and a clock that only ran forward; oldest first.
+/// Admissions and refunds under one limit and a clock that only ran forward; oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct History(Vec<Event>);
 
@@ -11,16 +11,16 @@ pub struct History(Vec<Event>);
 #[derive(Clone, Copy, Debug)]
 struct Event {
     at: Nanos,
-    /// What an admission still stands for: refunds lower it.
+    /// What is left of an admission after refunds.
     stands: Nanos,
-    /// What flowed at that moment: negative for a refund.
+    /// Units at that moment: negative for a refund.
     flow: Nanos,
     /// How long an admitted caller waits before it proceeds.
     delay: Nanos,
 }
 
 impl History {
-    /// Notes what was admitted, and checks every interval that ends with it.
+    /// Records an admission, and checks every interval that ends with it.
     pub fn admit(&mut self, config: &LimitConfig, at: Nanos, units: u64, delay: u64) -> Result<(), String> {
         let shares = Nanos::from(units) * Nanos::from(config.interval());
         self.0.push(Event { at, stands: shares, flow: shares, delay: delay.into() });
@@ -34,7 +34,7 @@ impl History {
         self.exits(config)
     }
 
-    /// Takes shares off what was admitted `place`-th; off nothing that counts, if it was forced.
+    /// Takes shares off the `place`-th admission; off none if it was forced.
     pub fn give_back(&mut self, place: Option<usize>, at: Nanos, shares: Nanos) {
         if let Some(admitted) = place.and_then(|place| self.0.get_mut(place)) {
             admitted.stands -= shares;
@@ -44,7 +44,7 @@ impl History {
         }
     }
 
-    /// How many events it holds: the place of the next one.
+    /// The number of events: the place of the next one.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -62,7 +62,7 @@ impl History {
         !matches!(config, LimitConfig::Gcra { .. }) || refunds < 2
     }
 
-    /// Who leaves a queue leaves it when those before have left, one interval each, and never waits too long.
+    /// A caller leaves a queue after those before it, one interval each, and never waits too long.
     fn exits(&self, config: &LimitConfig) -> Result<(), String> {
         let &LimitConfig::Queue { max_delay, .. } = config else { return Ok(()) };
         let Some((last, earlier)) = self.0.split_last() else { return Ok(()) };

@@ -1,6 +1,6 @@
-//! Do the promises hold? A [`Scenario`] of requests, clock steps and changed limits is played on a bucket; every answer is
-//! compared with the [`crate::model`], every hint is probed on a clone as SPEC 0.2 defines it, and everything that was
-//! admitted is kept and counted (RELIABILITY P1 to P4, P10, P20).
+//! Checks the promises of an algorithm. A [`Scenario`] of requests, clock steps and changed limits runs on a bucket; every
+//! outcome is compared with the [`crate::model`], every hint is probed on a clone as SPEC 0.2 defines it, and everything
+//! that was admitted is kept and counted (RELIABILITY P1 to P4, P10, P20).
 
 mod decode;
 mod freshness;
@@ -25,14 +25,14 @@ pub use together::play_together;
 pub struct Scenario {
     /// Nanoseconds since the epoch at which it begins.
     pub start: u64,
-    /// The limits it may run under. The first one is in force until told otherwise.
+    /// The limits it may run under; the first is in force at the start.
     pub configs: Vec<LimitConfig>,
-    /// Each act with the time that passes before it.
+    /// Each operation with the clock step before it.
     pub steps: Vec<(TimeStep, Operation)>,
 }
 
 impl fmt::Display for Scenario {
-    /// A step a line: what a person reads when it fails.
+    /// One step per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "start {}", self.start)?;
         self.configs.iter().enumerate().try_for_each(|(place, config)| writeln!(f, "  config {place}: {config:?}"))?;
@@ -40,37 +40,37 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// How the clock moves.
+/// A step of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeStep {
-    /// On, by so many nanoseconds.
+    /// Forward, by this many nanoseconds.
     On(u64),
-    /// Back, by so many.
+    /// Back, by this many.
     Back(u64),
-    /// On, by exactly the wait that the last answer gave.
+    /// Forward, by exactly the wait of the last outcome.
     Retry,
     /// One nanosecond less than that.
     AlmostRetry,
-    /// On, until the last answer said that one more unit comes.
+    /// Forward, to the next unit that the last outcome announced.
     NextUnit,
-    /// On, until the last answer said that the bucket is as unused.
+    /// Forward, to the reset that the last outcome announced.
     Reset,
 }
 
-/// What somebody does.
+/// An operation on the bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Asks.
+    /// A request.
     Ask(ModelAsk),
-    /// Gives a receipt back, the so-manieth of those not yet given back: all its units, or half of them.
+    /// Returns one of the receipts that are left: all its units, or half of them.
     Refund {
-        /// Modulo how many there are.
+        /// Its number, modulo how many there are.
         receipt: usize,
         /// Half of the units, rounded up, instead of all.
         half: bool,
     },
     /// Releases a slot, held or not.
     Release(SlotId),
-    /// Puts another limit of the scenario in force; the state stays.
+    /// Puts another limit in force; the state stays.
     Configure(usize),
 }

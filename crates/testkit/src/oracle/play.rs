@@ -1,4 +1,4 @@
-//! Plays a scenario on a bucket and on its model, and checks every promise at every step.
+//! Runs a scenario on a bucket and on its model, and checks every promise at every step.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -10,7 +10,7 @@ use super::{History, Operation, Scenario, TimeStep};
 use crate::model::{self, Model, ModelAsk, Nanos};
 use crate::{Bucket, LimitConfig, SpecOutcome};
 
-/// Plays the scenario to its end, or to the first promise that does not hold.
+/// Runs the scenario to its end, or to the first promise that does not hold.
 pub fn play(scenario: &Scenario) -> Result<(), String> {
     let mut stage = Stage::of(scenario);
     for (place, (pass, act)) in scenario.steps.iter().enumerate() {
@@ -40,7 +40,7 @@ struct Stage<'a> {
     epoch: u32,
     /// The state was written since the clock last stepped back or the limit last changed, so hints are promises.
     settled: bool,
-    /// So late in time that core saturated, as it may; the model does not, so they differ from here on.
+    /// So late that core saturated, as it may; the model does not, so the two differ from here on.
     beyond: bool,
     told: Option<Outcome>,
 }
@@ -103,7 +103,7 @@ impl<'a> Stage<'a> {
         self.now = Time::from_nanos(self.now.nanos().saturating_add(on));
     }
 
-    /// Bounds begin anew, and hints are no promises until the next write, unless nothing has changed.
+    /// Restarts the bounds, and ignores hints until the next write, unless nothing has changed.
     fn forget(&mut self, unchanged: bool) {
         if !unchanged {
             self.history = History::default();
@@ -135,7 +135,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Near its end time saturates, and below one window a shifted log does; models know no such thing.
+    /// Time saturates near its end, and a shifted log does below one window; models never saturate.
     fn look_at_the_end_of_time(&mut self) {
         let config = self.config();
         let reach = match *config {
@@ -175,7 +175,7 @@ impl<'a> Stage<'a> {
         is_as_unused(&self.bucket, &limit, self.now)
     }
 
-    /// Keeps the receipt; and, if it was admitted and not forced, counts what the caller may do: the cost it named.
+    /// Keeps the receipt. If the request was admitted and not forced, counts the cost that it named.
     fn note(&mut self, wish: ModelAsk, told: &Outcome) -> Result<(), String> {
         let Outcome { granted, stamp, delay, .. } = *told;
         let admitted = match wish.ask {
@@ -197,7 +197,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Under the limit of the receipt, which may no longer be in force.
+    /// Refunds under the limit of the receipt, which may no longer be in force.
     fn refund(&mut self, receipt: usize, half: bool) -> Result<(), String> {
         if self.receipts.is_empty() {
             return Ok(());
@@ -217,7 +217,7 @@ impl<'a> Stage<'a> {
         let expected = self.model.refund(config, self.wide_now(), units, Some(receipt.stamp.nanos().into()));
         self.agree("came back", back, expected)?;
         if receipt.epoch != self.epoch {
-            // A window number or an arrival time of before the step may mean somebody else's by now.
+            // A window number or an arrival time from before the step may mean another charge by now.
             self.forget(false);
         } else {
             let shares = self.shares_back(&before, config, back);
@@ -226,7 +226,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// A token bucket and a queue give back in nanoseconds, so fractions of a unit, too.
+    /// A token bucket and a queue refund in nanoseconds, so fractions of a unit too.
     fn shares_back(&self, before: &Bucket, config: &LimitConfig, back: u64) -> Nanos {
         let ahead = |time: Time| Nanos::from(time.since(self.now).nanos());
         match (before, &self.bucket) {

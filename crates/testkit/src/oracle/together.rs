@@ -1,15 +1,15 @@
 //! Several limits for one request: all or nothing (RELIABILITY P8), the same on every store.
 //!
-//! Each charge of the request comes from a scenario of its own; the first one moves the clock. Every subject must answer
-//! as the [`Reference`] does, while it drops what it may; and of the reference itself a refusal must leave no trace, and
-//! waiting as long as the longest wait told must be enough, and not a nanosecond too long.
+//! Each charge of a request comes from a scenario of its own; the first one moves the clock. Every subject must answer as
+//! the [`Reference`] does, while it drops what it may. In the reference itself, a refusal must leave no trace, and the
+//! longest wait must be enough and not a nanosecond too long.
 
 use tollgate_core::{Ask, Charge, Digest, Enforcement, Limit, Outcome, Time, Wait};
 
 use super::{Operation, Scenario, TimeStep};
 use crate::{Reference, SpecOutcome, Subject};
 
-/// Plays one scenario per charge, side by side. Shadow charges are those whose bit is set.
+/// Runs one scenario per charge, side by side. Charges whose bit is set in `shadow` are shadow charges.
 pub fn play_together(scenarios: &[Scenario], shadow: u8, subjects: &mut [Box<dyn Subject>]) -> Result<(), String> {
     let steps = scenarios.iter().map(|scenario| scenario.steps.len()).min().unwrap_or(0);
     let mut table = Table::of(scenarios, shadow, subjects);
@@ -37,7 +37,7 @@ struct Table<'a> {
     subjects: &'a mut [Box<dyn Subject>],
     receipts: Vec<(Charge, u64, Time)>,
     told: Option<Outcome>,
-    /// The clock stepped back or a limit changed: what is told before the next write is no promise.
+    /// The clock stepped back or a limit changed: hints are no promises before the next write.
     unsteady: bool,
 }
 
@@ -71,13 +71,13 @@ impl<'a> Table<'a> {
             TimeStep::Reset => told.map_or(0, |told| told.reset_after),
         };
         self.now = Time::from_nanos(self.now.nanos().saturating_add(on));
-        // What is fresh now may be told from unused by a clock that steps back: only a steady one forgets unnoticed.
+        // A clock that steps back may tell a fresh bucket from an unused one: sweep only if it never does.
         if !self.scenarios[0].steps.iter().any(|(pass, _)| matches!(pass, TimeStep::Back(_))) {
             self.subjects.iter_mut().for_each(|subject| subject.sweep(self.now));
         }
     }
 
-    /// Where sums of times saturate, an entry may be kept or forgotten; nobody promises which.
+    /// Where sums of times saturate, an entry may be kept or dropped: no promise covers it.
     fn is_at_the_end_of_time(&self) -> bool {
         let configs = self.scenarios.iter().flat_map(|scenario| &scenario.configs);
         let reach = configs.map(|config| config.lock_max().unwrap_or(1 << 62)).max().unwrap_or(0);
@@ -131,7 +131,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// A refused request is charged to nobody but those who count refusals.
+    /// A refused request charges only limits that count refusals.
     fn leaves_no_trace(&self, mut before: Reference, charges: &[Charge]) -> Result<(), String> {
         let mut after = self.reference.clone();
         for charge in charges.iter().filter(|charge| !is_charged_anyway(charge)) {
@@ -146,9 +146,9 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// The longest wait of those who refuse is the wait for all, if nothing was forced and the clock is steady.
+    /// The longest wait of the refusing limits is the wait for all, if nothing was forced and the clock is steady.
     fn waits(&self, charges: &[Charge], told: &[Outcome]) -> Result<(), String> {
-        let renews = charges.iter().any(|charge| matches!(charge.ask, Ask::Renew(_))); // and may lose it, waiting
+        let renews = charges.iter().any(|charge| matches!(charge.ask, Ask::Renew(_))); // and may lose the slot while it waits
         let steady = !self.unsteady && !renews && !charges.iter().any(is_charged_anyway);
         let refusing = told.iter().zip(charges).filter(|(told, charge)| !told.allowed && charge.is_enforced());
         let Some(Wait::For(wait)) = refusing.map(|(told, _)| told.wait).max() else { return Ok(()) };
@@ -191,7 +191,7 @@ fn is_charged_anyway(charge: &Charge) -> bool {
     charge.count_denied || matches!(charge.ask, Ask::Force(_))
 }
 
-/// What a caller can tell; the stamp only where a receipt comes of it.
+/// What a caller can observe; the stamp only where there is a receipt.
 fn essence(outcome: &Outcome) -> (SpecOutcome, u64, Option<Time>) {
     (SpecOutcome::from(outcome), outcome.granted, (outcome.granted > 0).then_some(outcome.stamp))
 }

@@ -1,4 +1,4 @@
-//! Buckets in a real server, decided by the very scripts of production on a clock that the test holds.
+//! Buckets in a real server, decided by the production scripts on a clock that the test sets.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -10,19 +10,19 @@ use tollgate_store_redis::script::{
 use super::Subject;
 use crate::redis::Client;
 
-/// The end of time: tests of the deadline have their own.
+/// No deadline: it has tests of its own.
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
-/// A keeper of buckets in a server. Panics when that does not answer.
+/// A store in a Redis server. Panics if the server does not answer.
 pub struct InRedis {
     client: Client,
     /// Hashes of the scripts with a test clock, in the order of [`Script::ALL`].
     hashes: Vec<Vec<u8>>,
-    /// Makes the keys of this subject its own: servers are shared.
+    /// Keeps the keys of subjects apart that share a server.
     salt: u64,
-    /// Receipts written so far: each gets a number of its own.
+    /// Receipts so far: each gets a number of its own.
     receipts: u64,
-    /// How often it was asked, which decides how wrong its estimate of the time is.
+    /// Calls so far: decides how wrong the estimate of the time is.
     asked: u64,
 }
 
@@ -86,7 +86,7 @@ impl InRedis {
         }
     }
 
-    /// Gives receipts back together; answers how many gave something.
+    /// Returns receipts together; the number of those that returned something.
     pub fn give_back(&mut self, now: Time, mut receipts: Vec<Receipt>) -> usize {
         for receipt in &mut receipts {
             let own = self.own(&receipt.charge(Ask::Peek(0)));
@@ -112,8 +112,7 @@ impl InRedis {
         self.give_back(now, vec![Receipt { bucket, limit, owner, identity, units, stamp, slot, number }]) == 1
     }
 
-    /// The same charge on a bucket of this subject. The lot of a soft one is drawn from its digest, which therefore
-    /// stays.
+    /// The same charge on a bucket of this subject. A soft charge draws from its digest, which therefore stays.
     pub fn own(&self, charge: &Charge) -> Charge {
         let [a, b] = charge.bucket.0;
         let salt = if charge.soft.is_some() { 0 } else { self.salt };
@@ -130,7 +129,7 @@ impl Subject for InRedis {
         }
     }
 
-    /// A store refunds by receipt only: without a stamp, the receipt is for whatever the bucket shows.
+    /// A store refunds by receipt only: without a stamp, the receipt gets the one that the bucket shows.
     fn refund(&mut self, now: Time, charge: &Charge, units: u64, stamp: Option<Time>) {
         let looks = [Charge { ask: Ask::Peek(0), ..*charge }];
         let stamp = stamp.unwrap_or_else(|| self.take(now, &looks)[0].stamp);

@@ -70,7 +70,7 @@ pub(super) async fn shadow_charges_never_refuse<F: Fixture>(fixture: &F) {
     assert_eq!((used(fixture, 1, window(1)).await, used(fixture, 2, window(3)).await), (1, 3));
 }
 
-pub(super) async fn count_denied_charges_whoever_refuses<F: Fixture>(fixture: &F) {
+pub(super) async fn count_denied_charges_refused_requests<F: Fixture>(fixture: &F) {
     fixture.set_time(START);
     let counted = Charge { count_denied: true, ..charge(1, window(2), 1) };
     let shut = charge(2, window(0), 1);
@@ -161,11 +161,11 @@ pub(super) async fn slots_are_held_renewed_and_released<F: Fixture>(fixture: &F)
     for (id, allowed) in [(a, true), (b, true), (a, true), (c, false)] {
         assert_eq!(take(fixture, &[ask(Ask::Hold(id))]).await.0.allowed, allowed, "{id}");
     }
-    assert_eq!(fixture.store().give_back(&release(c)).await, Ok(0), "nobody else's slot is freed");
+    assert_eq!(fixture.store().give_back(&release(c)).await, Ok(0), "a release frees no other slot");
     fixture.set_time(START.after(Span::from_secs(6)));
     assert!(take(fixture, &[ask(Ask::Renew(a))]).await.0.allowed);
     fixture.set_time(START.after(Span::from_secs(12)));
-    assert!(!take(fixture, &[ask(Ask::Renew(b))]).await.0.allowed, "b fell silent");
+    assert!(!take(fixture, &[ask(Ask::Renew(b))]).await.0.allowed, "b was not renewed in time");
     assert!(take(fixture, &[ask(Ask::Hold(c))]).await.0.allowed);
     assert_eq!(fixture.store().give_back(&release(b)).await, Ok(0));
     assert_eq!(fixture.store().give_back(&release(a)).await, Ok(1));

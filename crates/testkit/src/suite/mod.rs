@@ -1,7 +1,7 @@
-//! What every store must pass, whatever keeps its buckets.
+//! The tests that every store must pass.
 //!
-//! A store under test brings a [`Fixture`]: itself, and hands on its clock. [`run`] then asks what the trait promises,
-//! case by case, and last compares it with the [`Reference`](crate::Reference) on long random sequences. A new store
+//! A store under test brings a [`Fixture`]: itself, and a way to set its clock. [`run`] checks the promises of the trait
+//! case by case, then compares the store with the [`Reference`](crate::Reference) on long random sequences. A new store
 //! gets the whole suite with one test:
 //!
 //! ```text
@@ -17,7 +17,7 @@ mod sequences;
 use tollgate_core::Time;
 use tollgate_store::Store;
 
-/// A store with nothing in it, and a clock that the suite moves.
+/// An empty store, and a clock that the suite sets.
 pub trait Fixture {
     /// The store under test.
     type Store: Store;
@@ -25,7 +25,7 @@ pub trait Fixture {
     /// The store.
     fn store(&self) -> &Self::Store;
 
-    /// Puts the store's clock to `now`.
+    /// Sets the store's clock to `now`.
     fn set_time(&self, now: Time);
 }
 
@@ -34,7 +34,7 @@ pub async fn run<F: Fixture>(make: impl AsyncFn() -> F) {
     cases::all_or_nothing(&make().await).await;
     cases::a_denied_request_charges_nothing(&make().await).await;
     cases::shadow_charges_never_refuse(&make().await).await;
-    cases::count_denied_charges_whoever_refuses(&make().await).await;
+    cases::count_denied_charges_refused_requests(&make().await).await;
     cases::peek_and_cost_zero_change_nothing(&make().await).await;
     cases::up_to_takes_what_is_there(&make().await).await;
     cases::a_receipt_is_honoured_once(&make().await).await;

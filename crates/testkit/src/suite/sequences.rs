@@ -13,7 +13,7 @@ use crate::{Reference, Subject};
 pub(super) const SEEDS: u64 = 20;
 const STEPS: usize = 500;
 
-/// A small generator: sequences are named by their seed.
+/// A small generator: the seed names the sequence.
 struct Draw(u64);
 
 impl Draw {
@@ -24,7 +24,7 @@ impl Draw {
         self.0 % most
     }
 
-    /// A span of whole microseconds, in which the coarsest of clocks ticks.
+    /// A span of whole microseconds: the resolution of the coarsest clock.
     fn micros_below(&mut self, most: u64) -> Span {
         Span::from_nanos(1_000 * self.below(most))
     }

@@ -1,17 +1,17 @@
 //! The fields that each object of a vector file may have.
 //!
-//! A field that the runner does not read would be dropped, and the case would pass or fail for another reason than the
-//! one that its author meant: such a file is refused.
+//! A file with another field is refused: if the runner ignored it, the case would pass or fail for a reason that its
+//! author did not mean.
 
 use serde_json::{Map, Value};
 
 use super::VectorFileError;
 
-/// VectorFields of one kind of object.
+/// Fields of one kind of object.
 pub(super) struct VectorFields {
-    /// Those that the runner reads.
+    /// Read by the runner.
     read: &'static [&'static str],
-    /// Those that only inform people.
+    /// For people only.
     informative: &'static [&'static str],
 }
 

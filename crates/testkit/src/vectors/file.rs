@@ -1,4 +1,4 @@
-//! The shape of a vector file: cases of steps on one limiter, or on several rules at once.
+//! The format of a vector file: cases of steps on one limiter, or on several rules at once.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub struct VectorFile {
     pub(super) refused: Vec<VectorRule>,
 }
 
-/// One limiter, or several, and what happens to it in order.
+/// One limiter, or several, and the steps in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct VectorCase {
     pub name: String,
@@ -70,7 +70,7 @@ fn steps(case: &Map<String, Value>, rules: &[VectorRule]) -> Result<Vec<Map<Stri
     list(case, "steps")?.iter().enumerate().map(parse).collect()
 }
 
-/// What `reconfigure` changes are numbers of the rules: one object for the first, or a list with one for each.
+/// Checks that `reconfigure` changes numbers of the rules only: one object for the first rule, or a list for all.
 fn check_changes(step: &Map<String, Value>, rules: &[VectorRule]) -> Result<(), VectorFileError> {
     let changes = match step.get("reconfigure") {
         Some(Value::Array(changes)) if changes.len() == rules.len() => changes.as_slice(),
@@ -89,7 +89,7 @@ impl VectorRule {
         VectorRule::from_fields(RULE.of(value)?, of_file)
     }
 
-    /// Algorithms that this runner does not know are the business of other runners: the file is not for it.
+    /// Refuses algorithms that this runner does not know: such a file is for another runner.
     fn from_fields(fields: &Map<String, Value>, of_file: Option<&str>) -> Result<VectorRule, VectorFileError> {
         let algorithm = fields.get("algorithm").and_then(Value::as_str).or(of_file);
         let algorithm = algorithm.ok_or_else(|| VectorFileError("no \"algorithm\" given".to_owned()))?;

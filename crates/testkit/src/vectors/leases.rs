@@ -5,10 +5,10 @@ use tollgate_core::{Concurrency, Limit, Span, Time};
 
 use super::file::VectorRule;
 
-/// A slot that is held when the first step comes.
+/// A slot that is held before the first step.
 pub(super) struct InitialLease {
     pub holder: Value,
-    /// When it is taken, to end when the case says.
+    /// When it is taken, so that it expires when the case says.
     pub since: Time,
     /// The rule's limit with enough slots for all: the limit may have been lowered below use.
     pub limit: Limit,

@@ -22,7 +22,7 @@ pub(super) fn numbers(algorithm: &str) -> &'static [&'static str] {
     }
 }
 
-/// What `config` may say beyond the numbers: the state that a case begins with.
+/// Fields of `config` beyond the numbers: the initial state of a case.
 pub(super) fn state(algorithm: &str) -> &'static [&'static str] {
     if algorithm == "concurrency" { &["leases"] } else { &[] }
 }
@@ -33,7 +33,7 @@ impl VectorRule {
         self.config()?.limit().map_err(|error| error.to_string())
     }
 
-    /// Counts every request it sees, refused or not.
+    /// Whether refused requests are counted too.
     pub fn count_denied(&self) -> bool {
         self.flag("count_denied", false)
     }

@@ -1,9 +1,8 @@
 //! Runs the published test vectors, field by field, against anything that keeps buckets.
 //!
-//! Files are JSON as the reference implementation writes them. A step counts as passed when every field of its
-//! `expect` agrees; a configuration that must be refused counts as one step. Where a file tells GCRA's answer apart
-//! from that of a token bucket stored as tokens (`gcra_expect`, after a clock stepped back), ours is GCRA's. A file with
-//! a field that the runner does not know is refused.
+//! Files are JSON as the reference implementation writes them. A step passes when every field of its `expect` agrees; a
+//! configuration that must be refused counts as one step. Where a file has a separate answer for GCRA (`gcra_expect`,
+//! after a clock stepped back), that one is expected. A file with an unknown field is refused.
 
 mod fields;
 mod file;
@@ -18,7 +17,7 @@ use serde_json::Value;
 pub use file::VectorFile;
 pub use run::run;
 
-/// What came of the steps of one file.
+/// The result of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VectorReport {
     /// Steps whose every field agreed.
@@ -40,7 +39,7 @@ pub struct Difference {
     pub field: String,
     /// What the file says.
     pub expected: Value,
-    /// What the subject said.
+    /// What the subject reported.
     pub got: Value,
 }
 
@@ -51,7 +50,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Why a file is not one of vectors.
+/// Why a file cannot be read as vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorFileError(pub String);
 

@@ -1,4 +1,4 @@
-//! Steps, one after the other, and what came back compared with what was expected.
+//! Runs the steps of a case in order and compares each outcome with the expected one.
 
 use serde_json::{Map, Value, json};
 use tollgate_core::{Ask, Charge, KeyHasher, Limit, Outcome, Secret, SlotId, Time};
@@ -40,7 +40,7 @@ type Step = Map<String, Value>;
 
 struct Run<'a> {
     case: &'a VectorCase,
-    /// As configured last.
+    /// With the changes of `reconfigure` so far.
     rules: Vec<VectorRule>,
     subject: Box<dyn Subject>,
 }
@@ -87,7 +87,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Replaces numbers and keeps the state. An object speaks to the first rule, a list to each.
+    /// Replaces numbers and keeps the state: an object for the first rule, a list for all of them.
     fn reconfigure(&mut self, step: &Step) {
         let changes = match step.get("reconfigure") {
             Some(Value::Array(changes)) => changes.as_slice(),
@@ -140,7 +140,7 @@ impl Run<'_> {
         }
     }
 
-    /// A refund is no decision: it is always allowed, and tells what is left.
+    /// A refund is not a decision: it is always allowed, and reports what is left.
     fn refund(&mut self, now: Time, units: u64) -> Result<Value, String> {
         let charge = self.charge(0, Ask::Peek(0))?;
         self.subject.refund(now, &charge, units, None);
@@ -194,7 +194,7 @@ fn number(step: &Step, field: &str) -> Result<u64, String> {
     value.as_u64().ok_or_else(|| format!("{field:?} is {value}, not an unsigned integer"))
 }
 
-/// The digest of whatever the file calls the holder.
+/// The slot of a holder: a digest of its name in the file.
 fn slot_id(holder: &Value) -> SlotId {
     let mut hasher = KeyHasher::new(Secret::new(*b"test vector slot"));
     hasher.part(holder.to_string().as_bytes());
@@ -217,7 +217,7 @@ fn told(outcome: &Outcome) -> Value {
     })
 }
 
-/// Every expected field; one that nobody tells is a difference, too.
+/// Compares every expected field; one that the subject does not report is a difference.
 fn compare(path: &str, expected: &Value, got: &Value, differences: &mut Vec<(String, Value, Value)>) {
     match (expected, got) {
         (Value::Object(fields), Value::Object(_)) => {

@@ -1,4 +1,4 @@
-//! What is wrong with a file is told at its place, with what would be right.
+//! Errors name the place in the file and the remedy.
 
 use serde_json::Value;
 use tollgate_rules::envoy::{self, Duplicates, EnvoyFile};

@@ -1,4 +1,4 @@
-//! The published cases, played against an engine on a manual clock and answered by the table of the specification.
+//! The published cases, run on an engine with a manual clock and answered by the table of the specification.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn entries(descriptor: &Value) -> Entries<'_> {
     list.iter().map(|entry| (text(&entry["key"]), text(&entry["value"]))).collect()
 }
 
-/// Asks about the descriptors of one request, and answers as `statuses` of the vectors has it.
+/// Evaluates the descriptors of one request, and returns `statuses` and the overall code in the form of the vectors.
 fn ask(engine: &Engine<Memory>, request: &Value) -> (Vec<Value>, &'static str) {
     let domain = request["domain"].as_str().expect("a domain");
     let descriptors = request["descriptors"].as_array().expect("descriptors");

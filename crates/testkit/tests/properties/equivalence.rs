@@ -1,4 +1,4 @@
-//! The same thing said differently: GCRA is a token bucket, the log is a count.
+//! Equivalences: GCRA is a token bucket, the sliding log is a count.
 
 use proptest::collection::vec;
 use tollgate_core::{Ask, Time};

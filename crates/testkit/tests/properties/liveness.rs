@@ -1,5 +1,5 @@
-//! Nobody starves: a hammered key still gets its rate (RELIABILITY P9), and a clock that steps back locks nobody for
-//! longer than stated, nor longer than told (P20).
+//! No key starves: a hammered key still gets its rate (RELIABILITY P9), and a clock that steps back locks no key for
+//! longer than stated, nor longer than the hint (P20).
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use tollgate_testkit::{Bucket, LimitConfig};
 
 use crate::holds;
 
-/// More than any of these limits holds: who still passes then is not limited at all.
+/// More than any of these limits holds: a bucket that still admits then does not limit at all.
 const DRAIN_MAX: u64 = 10_000;
 
 /// A bucket with a past.
@@ -43,7 +43,7 @@ fn wear(kind: LimitKind, head: [u8; 8], words: &[u32]) -> Option<Worn> {
 }
 
 impl Worn {
-    /// Takes as much as there is, one by one; answers how much that was.
+    /// Takes units one by one until refused; returns how many there were.
     fn drain(&mut self) -> u64 {
         let now = Time::from_nanos(self.now);
         (0..DRAIN_MAX)
@@ -52,7 +52,7 @@ impl Worn {
     }
 }
 
-/// Hammers for three periods, and says how much passed in each nanosecond.
+/// Hammers for three periods, and returns how much passed in each nanosecond.
 fn hammer(worn: &mut Worn, period: u64) -> Vec<u64> {
     let passed = (0..3 * period).map(|_| {
         let passed = worn.drain();
@@ -144,7 +144,7 @@ fn a_hammered_sliding_counter_passes_nearly_its_limit_in_every_window() {
     });
 }
 
-/// After a step back somebody hammers until admitted: that takes exactly as long as the first refusal told.
+/// After a step back a caller retries until admitted: that takes exactly as long as the first refusal told.
 fn recovers(kind: LimitKind) {
     let past = (past(), any::<u16>(), any::<bool>());
     holds("proptest-regressions/recovery.txt", past, |((head, words), back, far)| {

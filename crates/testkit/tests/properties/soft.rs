@@ -1,4 +1,4 @@
-//! Soft limits: at `limit + k` a request is refused with probability `k / excess`, by one lot per bucket and window.
+//! Soft limits: at `limit + k` a request is refused with probability `k / excess`, by one draw per bucket and window.
 
 use proptest::prelude::any;
 use tollgate_core::{Charge, Digest, FixedWindow, Limit, Soft, Span, Time};

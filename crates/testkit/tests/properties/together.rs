@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::any;
 use tollgate_core::LimitKind;
+use tollgate_testkit::SubjectKind;
 use tollgate_testkit::oracle::{Scenario, play_together};
-use tollgate_testkit::subject::SubjectKind;
 
 use crate::holds;
 

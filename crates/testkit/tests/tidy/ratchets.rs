@@ -23,7 +23,7 @@ pub const OVERSIZED_CRATES: &[(&str, usize)] = &[];
 pub const OVERSIZED_FILES: &[(&str, usize)] = &[];
 
 /// Offences shown before the rest is only counted.
-const SHOWN_MAX: usize = 60;
+const SHOWN_MAX: usize = 200;
 
 /// Fails when there are more offences than `allowed`, and when there are fewer. `constant` is the number's name.
 #[track_caller]

@@ -145,8 +145,8 @@ async fn send_call(
             Ok(ApiResponse { from: target.to_string(), status: head.status, media, etag, body: body.to_bytes() })
         }
         Err(error) => match error.is::<hyper::Error>() {
-            true => Err(BrokenConnection(format!("cannot read the response of {target}: {error}")).into()),
-            false => bail!("cannot read the response of {target}: {error}"),
+            true => Err(BrokenConnection(format!("the response of {target} cannot be read: {error}")).into()),
+            false => bail!("the response of {target} cannot be read: {error}"),
         },
     }
 }

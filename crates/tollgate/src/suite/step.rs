@@ -2,6 +2,7 @@
 
 use tollgate_core::{Span, Time};
 use tollgate_rules::duration;
+use tollgate_rules::position::SourcePosition;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::yaml::{YamlKind, YamlNode};

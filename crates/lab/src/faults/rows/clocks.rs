@@ -21,7 +21,7 @@ pub fn ahead(lab: Lab) -> RowResult {
     stepped(lab, &[3600, 80 * 365 * DAY])
 }
 
-/// Steps the store's clock under load. Its time is told twice then, so callers' observations are what counts; every step may
+/// Steps the store's clock under load. Its time then repeats, so only what callers observed is checked; every step may
 /// cost one more limit (P20).
 fn stepped(mut lab: Lab, steps: &[i64]) -> RowResult {
     let server = RedisOptions { own_clock: true, ..RedisOptions::default() }.start();
@@ -37,11 +37,11 @@ fn stepped(mut lab: Lab, steps: &[i64]) -> RowResult {
         lab.expect_return();
         lab.pause(700);
         lab.stop(load);
-        // No key is blocked longer than P20 says, and what is told about it is true.
+        // No key is locked for longer than P20 allows, and the hints are true.
         lab.expect_unlocked();
         lab.expect_truthful_hints();
     }
-    // Leaves the log to those whose clock ran once through every hour: the store was in several.
+    // The logs cannot be checked by a clock that stepped.
     lab.store_time_is_one = false;
     lab.conclude()
 }
@@ -66,7 +66,7 @@ pub fn apart(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-/// F36. One node lives tomorrow, then yesterday; the other in the present. Both decide by the store's time.
+/// F36. The wall clock of one node is a day ahead, then a day behind. Both nodes decide by the store's time.
 pub fn of_nodes(mut lab: Lab) -> RowResult {
     let server = RedisServer::start();
     let wall = WallClock::new(lab.directory());

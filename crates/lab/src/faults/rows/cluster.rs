@@ -1,4 +1,4 @@
-//! Clusters that lose members.
+//! Redis Clusters that lose nodes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::faults::{BackgroundLoad, Lab, LoadProfile, LoadRequest, RowResult};
 use crate::redis::{self, RedisCluster};
 
 const MILLI: u64 = 1_000_000;
-/// Keys of the load: enough for all shards to have some.
+/// Keys of the load: enough for all shards.
 const KEYS: usize = 96;
-/// The shard that goes.
+/// A slot of the shard that fails.
 const SLOT: u16 = 0;
 
 pub(super) fn begin(lab: &mut Lab, cluster: &RedisCluster) -> BackgroundLoad {
@@ -35,7 +35,7 @@ fn ports(cluster: &RedisCluster) -> Vec<u16> {
     cluster.nodes.iter().map(redis::RedisServer::port).collect()
 }
 
-/// F17. The others go on only if the cluster is told to serve the slots that it has.
+/// F17. The other shards stay available only without `cluster-require-full-coverage`.
 pub fn primary_killed(mut lab: Lab) -> RowResult {
     let plan = redis::RedisOptions::default().with(&["--cluster-require-full-coverage", "no"]);
     let mut cluster = RedisCluster::start_as(&plan);
@@ -95,7 +95,7 @@ pub fn shard_gone(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-/// F20. Seen from the minority, a majority that is halted and one behind a cut cable are the same.
+/// F20. For the minority, a stopped majority looks like a partitioned one.
 pub fn minority(mut lab: Lab) -> RowResult {
     let cluster = RedisCluster::start();
     let load = begin(&mut lab, &cluster);
@@ -112,7 +112,7 @@ pub fn minority(mut lab: Lab) -> RowResult {
     lab.lost(from, back);
     lab.pause(1000);
     lab.stop(load);
-    // A node that is alone takes writes until it has missed the others for their timeout, and some more.
+    // An isolated node accepts writes until a little after the node timeout.
     let asked = lab.modes(from + 2500 * MILLI, to).get(&Some(AdmissionMode::Store)).copied().unwrap_or(0);
     lab.expect(asked == 0, || format!("{asked} answers from the minority"));
     lab.expect_timely(from, back);

@@ -1,4 +1,4 @@
-//! Many callers: each with a new key, or all at once.
+//! Floods of new keys, and herds of clients that return at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -37,8 +37,8 @@ const HOURLY: FaultRule = FaultRule {
     lease: 0,
 };
 
-/// New keys as fast as they go, into a store that is nearly full: those that may not be made share an overflow bucket,
-/// the server never runs out of memory, and a key that was there before keeps its count.
+/// Sends new keys as fast as possible to a store that is nearly full: keys above the limit share an overflow bucket, the
+/// server never runs out of memory, and existing keys keep their count.
 fn flood(mut lab: Lab, seconds: u64) -> RowResult {
     const NEW_PER_SECOND: u64 = 300;
     let server = RedisServer::start();
@@ -74,7 +74,7 @@ fn flood(mut lab: Lab, seconds: u64) -> RowResult {
     lab.expect(full == 0, || format!("the store was out of memory {full} times"));
     let overflowed =
         lab.observations.iter().filter(|observation| observation.mode == Some(AdmissionMode::Overflow)).count();
-    lab.expect(overflowed > 0, || "nobody met an overflow bucket".to_owned());
+    lab.expect(overflowed > 0, || "no request met an overflow bucket".to_owned());
     lab.expect_metric("tollgate_overflow", 1, Duration::from_secs(1));
     lab.remark(format!(
         "{answered} keys in {seconds} s, {keys} in the store, {}% of its memory used, {overflowed} overflowed, {grown} KiB more",
@@ -98,8 +98,8 @@ const GATE: FaultRule = FaultRule {
     lease: 0,
 };
 
-/// F59. Clients that were refused come back when they are told to. They ask at the beginning of a window: waits below two
-/// seconds are not spread, and those of a whole window are what makes a herd.
+/// F59. Refused clients return when `Retry-After` says. They start at the beginning of a window: waits below two seconds
+/// are not spread, and waits of a whole window make a herd.
 pub fn herd(mut lab: Lab) -> RowResult {
     const CLIENTS: usize = 5000;
     const CALLERS: usize = 32;
@@ -128,9 +128,8 @@ pub fn herd(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-/// When clients came again, as they were told: the most in a second, and what that would be if everybody kept to the
-/// time over which they are spread. Not the mean of the time they took: if all come at once, that is as high as the peak.
-/// When they came first was our doing.
+/// Clients that returned: the most in a second, and the mean over the time they are spread over. The mean over the time
+/// they took would be as high as the peak if all came at once. First requests do not count.
 fn returns(observations: &[ClientObservation], spread_seconds: u64) -> (u64, u64) {
     let mut seen = BTreeSet::new();
     let again: Vec<u64> = observations
@@ -153,7 +152,7 @@ struct Herd {
 }
 
 impl Herd {
-    /// Each client asks until it is admitted, and waits as long as it is told.
+    /// Each client retries until admitted, after the wait that it is told.
     fn run(&self, clients: usize) -> Vec<ClientObservation> {
         let mut connection = Caller::connect(self.at).expect("a node that runs");
         let mut waiting: BTreeSet<(u64, usize)> = (0..clients).map(|client| (0, client)).collect();
@@ -180,7 +179,7 @@ impl Herd {
 mod tests {
     use super::*;
 
-    /// Clients that are refused at once, and come back at these times.
+    /// Clients that are refused at once, and return at these times.
     fn herd_returning(at: impl Fn(u64) -> u64) -> Vec<ClientObservation> {
         let observation = |client: u64, asked: u64| ClientObservation {
             rule: GATE.name.to_owned(),

@@ -1,4 +1,4 @@
-//! Data and scripts that are lost, or not there yet.
+//! Lost data, lost scripts, and data that is still loading.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub fn scripts_flushed(mut lab: Lab) -> RowResult {
     lab.stop(load);
     let other = lab.between(from, to).filter(|observation| observation.mode != Some(AdmissionMode::Store)).count();
     lab.expect(other == 0, || format!("{other} decisions without the store"));
-    // Two scripts; each connection of a node may find out by itself.
+    // Two scripts; each connection of a node may find them missing.
     let most = FLUSHES * 2 * lab.nodes.len() as u64 * 2;
     lab.expect(evals <= most, || format!("{evals} EVALs after {FLUSHES} flushes, at most {most}"));
     lab.remark(format!("{evals} EVALs after {FLUSHES} flushes"));
@@ -63,7 +63,7 @@ fn evals(server: &RedisServer) -> u64 {
     calls.and_then(|calls| calls.parse().ok()).unwrap_or(0)
 }
 
-/// F28. A delay per key stands in for a gigabyte.
+/// F28. A delay per key simulates a gigabyte of data.
 pub fn loading(mut lab: Lab) -> RowResult {
     const KEYS: usize = 3000;
     let mut server = RedisServer::start();
@@ -79,8 +79,8 @@ pub fn loading(mut lab: Lab) -> RowResult {
     let slowly = ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"];
     server.restart_with(&slowly);
     lab.pause(500);
-    let says = server.client().call(&["GET", "ballast-1"]);
-    lab.expect(says.error_word() == Some(b"LOADING"), || format!("the server is not loading: {says:?}"));
+    let reply = server.client().call(&["GET", "ballast-1"]);
+    lab.expect(reply.error_word() == Some(b"LOADING"), || format!("the server is not loading: {reply:?}"));
     lab.pause(1500);
     let to = lab.now();
     lab.expect_return();

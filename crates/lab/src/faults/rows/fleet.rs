@@ -1,4 +1,4 @@
-//! Five nodes, one Redis, sixty-four callers, rules of every kind, and one thing after the other that breaks.
+//! Five nodes, one Redis, sixty-four callers, rules of every kind, and random faults one after the other.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -22,9 +22,9 @@ use crate::redis::RedisServer;
 
 const NODES: u64 = 5;
 const CALLERS: usize = 60;
-/// Callers that take slots instead.
+/// Callers that hold slots.
 const HOLDERS: usize = 4;
-/// What makes a run the same as another one: its number.
+/// Environment variable with the seed of a run, to repeat it.
 const SEED: &str = "TOLLGATE_FAULTS_SEED";
 
 /// For CI.
@@ -66,7 +66,7 @@ fn storm(mut lab: Lab, seconds: u64) -> RowResult {
     lab.pause(1000);
     lab.stop(load);
     let held = holders.stop();
-    // C by the store, each node's share by itself, and all of them once more for every time the store forgot.
+    // The limit in the store, each node's share, and the limit again for every loss of the store.
     let most = 5 + NODES as usize + 5 * storm.forgotten;
     expect_slots(&mut lab, &held, most);
     lab.remark(format!("{:?}", storm.counts));
@@ -75,18 +75,18 @@ fn storm(mut lab: Lab, seconds: u64) -> RowResult {
     lab.conclude()
 }
 
-/// What can happen, one at a time.
+/// Injects random faults, one at a time.
 struct Storm {
     lot: u64,
     server: RedisServer,
     proxy: FaultProxy,
-    /// How often the store lost everything.
+    /// How often the store lost its data.
     forgotten: usize,
     counts: std::collections::BTreeMap<&'static str, u32>,
 }
 
 impl Storm {
-    /// A number below `bound`: a xorshift, so that a seed tells the whole run.
+    /// A number below `bound`, by xorshift: the seed determines the whole run.
     fn draw(&mut self, bound: u64) -> u64 {
         self.lot ^= self.lot << 13;
         self.lot ^= self.lot >> 7;
@@ -94,7 +94,7 @@ impl Storm {
         self.lot % bound
     }
 
-    /// Breaks something, for a while.
+    /// Injects a fault for a while.
     fn strike(&mut self, lab: &mut Lab) {
         let (what, span) = (self.draw(10), 200 + self.draw(1000));
         let late = Duration::from_millis(1 + self.draw(80));
@@ -144,7 +144,7 @@ impl Storm {
     }
 }
 
-/// Callers that take a slot, keep it a little and give it back.
+/// Callers that acquire slots, hold them for a moment and release them.
 struct Holders {
     threads: Vec<JoinHandle<Vec<HeldSlot>>>,
     is_over: Arc<AtomicBool>,
@@ -166,7 +166,7 @@ impl Holders {
     }
 }
 
-/// Tries for several slots at a time, so that all of them together want more than there are.
+/// Acquires several slots at a time, so that all callers together request more than there are.
 fn hold_and_release(at: SocketAddr, clock: MonotonicClock, is_over: &AtomicBool) -> Vec<HeldSlot> {
     let mut caller = Caller::connect(at).expect("a node that runs");
     let mut all = Vec::new();

@@ -47,7 +47,7 @@ pub const ROWS: &[FaultRow] = &[
     row("F23", Fast, "out of memory, noeviction", refusals::out_of_memory),
     row("F24", Fast, "a policy that evicts", refusals::evicting),
     row("F26", Fast, "too few replicas", refusals::no_replicas),
-    row("F27", Fast, "busy with somebody's script", refusals::busy),
+    row("F27", Fast, "busy with another client's script", refusals::busy),
     row("F28", Fast, "loading its data", data::loading),
     row("F29", Fast, "password changed", refusals::password_changed),
     row("F30", Fast, "too many clients", refusals::too_many_clients),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::processes::{ask_in_vain, charged};
+use super::processes::{charged, send_without_answer};
 use crate::fault_proxy::{Direction, FaultProxy, LinkMode};
 use crate::faults::rules::{EXACT, TALLY};
 use crate::faults::{BackgroundLoad, Lab, RowResult};
 use crate::redis::RedisServer;
 
-/// A store behind a network that can be broken, and a fleet of two under load.
+/// A store behind a fault proxy, and a fleet of two nodes under load.
 struct Scene {
     server: RedisServer,
     proxy: FaultProxy,
@@ -25,7 +25,7 @@ fn begin(lab: &mut Lab) -> Scene {
     Scene { server, proxy, load }
 }
 
-/// Half a second more, then the end; `expect` looks at what callers wrote down.
+/// Half a second more, then the end; `expect` checks what callers observed.
 fn end(mut lab: Lab, scene: Scene, expect: impl FnOnce(&mut Lab)) -> RowResult {
     lab.pause(500);
     lab.stop(scene.load);
@@ -35,7 +35,7 @@ fn end(mut lab: Lab, scene: Scene, expect: impl FnOnce(&mut Lab)) -> RowResult {
     lab.conclude()
 }
 
-/// F4, less than the store may take: it decides.
+/// F4, delays below the store timeout: the store decides.
 pub fn late_in_time(mut lab: Lab) -> RowResult {
     lab.use_long_timeouts();
     late(lab, &[5, 20], |lab, delay, from, to| {
@@ -45,7 +45,7 @@ pub fn late_in_time(mut lab: Lab) -> RowResult {
     })
 }
 
-/// F4, near to what the store may take unless told otherwise: for a machine that does nothing else.
+/// F4, delays near the default store timeout: for an idle machine.
 pub fn late_by_default(lab: Lab) -> RowResult {
     late(lab, &[5, 20], |lab, delay, from, to| {
         let (share, least) = (lab.store_share(from + 50_000_000, to), if delay == 5 { 95 } else { 60 });
@@ -55,12 +55,12 @@ pub fn late_by_default(lab: Lab) -> RowResult {
     })
 }
 
-/// F4, more than the store may take: as if it were away.
+/// F4, delays above the store timeout: as if the store were unavailable.
 pub fn too_late(lab: Lab) -> RowResult {
     late(lab, &[100, 1000], |lab, _, from, to| lab.expect_outage(from, to))
 }
 
-/// Replies that are late by so many milliseconds, one delay after the other.
+/// Delays replies by these milliseconds, one delay after the other.
 fn late(mut lab: Lab, delays: &[u64], expect: impl Fn(&mut Lab, u64, u64, u64)) -> RowResult {
     let scene = begin(&mut lab);
     let mut spans = Vec::new();
@@ -117,7 +117,7 @@ pub fn replies_lost(mut lab: Lab) -> RowResult {
     lab.stop(scene.load);
     let from = lab.now();
     scene.proxy.set_only(Direction::Replies, LinkMode::Drop);
-    let sent = ask_in_vain(&mut lab, "once") as u64;
+    let sent = send_without_answer(&mut lab, "once") as u64;
     scene.load = lab.load(8);
     lab.pause(1000);
     let to = lab.now();
@@ -159,7 +159,7 @@ pub fn reset_mid_reply(mut lab: Lab) -> RowResult {
     let to = lab.now();
     lab.expect_return();
     lab.remark(format!("{} connections in all", scene.proxy.accepted()));
-    // That every answer is about the rule that was asked, the judge looks at for all of them.
+    // `conclude` checks that every answer belongs to its request.
     end(lab, scene, |lab| lab.expect_timely(from, to))
 }
 
@@ -184,7 +184,7 @@ pub fn refused(mut lab: Lab) -> RowResult {
     let to = lab.now();
     scene.proxy.admit();
     lab.expect_return();
-    // A server that is gone behind a proxy that is not: now attempts can be counted.
+    // Kill the server behind a proxy that accepts: its accepted connections count the attempts.
     scene.server.kill();
     let (before, gone) = (scene.proxy.accepted(), lab.now());
     lab.pause(3000);

@@ -1,4 +1,4 @@
-//! What is expected of answers while something is broken.
+//! Expectations about the answers during a fault.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,36 +8,36 @@ use tollgate_testkit::checker::{AdmissionMode, ClientObservation};
 use crate::faults::Lab;
 
 const MILLI: u64 = 1_000_000;
-/// A breaker opens within this time (P15), with some more for a machine that has other things to do.
+/// A breaker opens within this time (P15), with a margin for a busy machine.
 const NOTICED: u64 = 300 * MILLI;
-/// The longest decision (P15), with some more for the way to the caller and back.
+/// The longest decision (P15), with a margin for the network.
 const DECISION_MS: f64 = 60.0;
 
-/// A store that is back is asked again after the longest pause between two attempts (5 s), one that worked, and a while
-/// in which it is asked more and more often.
+/// A recovered store decides again after the longest pause between two attempts (5 s), a successful one, and the ramp-up of
+/// the breaker.
 const BACK: Duration = Duration::from_secs(12);
 
 impl Lab {
-    /// Notes of requests that were asked and answered between two times.
+    /// Observations of requests that were sent and answered between two times.
     pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &ClientObservation> {
         self.observations.iter().filter(move |observation| observation.asked >= from && observation.heard <= to)
     }
 
-    /// How often each mode answered between two times.
+    /// The number of answers per mode between two times.
     pub fn modes(&self, from: u64, to: u64) -> BTreeMap<Option<AdmissionMode>, u64> {
         let mut modes = BTreeMap::new();
         self.between(from, to).for_each(|observation| *modes.entry(observation.mode).or_default() += 1);
         modes
     }
 
-    /// The share of answers that the store, or a lease of it, gave between two times, in percent.
+    /// The percentage of answers by the store or by a lease between two times.
     pub fn store_share(&self, from: u64, to: u64) -> u64 {
         let modes = self.modes(from, to);
         let of = |mode: AdmissionMode| modes.get(&Some(mode)).copied().unwrap_or(0);
         (of(AdmissionMode::Store) + of(AdmissionMode::Lease)) * 100 / modes.values().sum::<u64>().max(1)
     }
 
-    /// A quantile of how long answers took, in milliseconds.
+    /// A quantile of the latency, in milliseconds.
     pub fn latency(&self, from: u64, to: u64, quantile: f64) -> f64 {
         let mut took: Vec<u64> =
             self.between(from, to).map(|observation| observation.heard - observation.asked).collect();
@@ -46,7 +46,7 @@ impl Lab {
         took.get(place.min(took.len().saturating_sub(1))).map_or(0.0, |nanos| *nanos as f64 / MILLI as f64)
     }
 
-    /// Between these times the store was away, and everybody was answered, in time, by policy.
+    /// Between these times the store was unavailable, and every request was answered by policy in time.
     pub fn expect_outage(&mut self, from: u64, to: u64) {
         let first = self
             .between(from, to)
@@ -54,21 +54,21 @@ impl Lab {
             .map(|observation| observation.heard)
             .min();
         let first = first.map(|at| (at - from) / MILLI);
-        self.expect(first.is_some(), || "nobody was answered by policy".to_owned());
+        self.expect(first.is_some(), || "no request was answered by policy".to_owned());
         let after = self.modes(from + NOTICED, to);
         let asked = after.get(&Some(AdmissionMode::Store)).copied().unwrap_or(0);
-        self.expect(asked == 0, || format!("{asked} answers of a store that is away: {after:?}"));
+        self.expect(asked == 0, || format!("{asked} answers of a store that is unavailable: {after:?}"));
         self.expect_timely(from, to);
         self.remark(format!("first answer by policy after {} ms", first.unwrap_or(0)));
     }
 
-    /// Between these times everybody was answered.
+    /// Between these times every request was answered.
     pub fn expect_answers(&mut self, from: u64, to: u64) {
         let unanswered = self.between(from, to).filter(|observation| observation.mode.is_none()).count();
         self.expect(unanswered == 0, || format!("{unanswered} requests without an answer"));
     }
 
-    /// Between these times everybody was answered, in time.
+    /// Between these times every request was answered in time.
     pub fn expect_timely(&mut self, from: u64, to: u64) {
         self.expect_answers(from, to);
         let (p99, most) = (self.latency(from, to, 0.99), self.latency(from, to, 1.0));
@@ -80,7 +80,7 @@ impl Lab {
         self.remark(format!("decisions p99 {p99:.1} ms, longest {most:.1} ms, {late} above {DECISION_MS} ms"));
     }
 
-    /// The store is back: waits until it decides again, and observations how long that took.
+    /// The store is available again: waits until it decides, and remarks how long that took.
     pub fn expect_return(&mut self) {
         if let Some(took) = self.wait_for_store(BACK) {
             self.remark(format!("store decides again after {} ms", took.as_millis()));
@@ -94,13 +94,13 @@ impl Lab {
         self.remark(format!("errors {classes:?}"));
     }
 
-    /// A figure reaches at least so much in time.
+    /// A metric reaches at least this value in time.
     pub fn expect_metric(&mut self, name: &str, least: u64, within: Duration) {
         let reached = crate::patience::try_until(within, || self.metric(name) >= least);
         self.expect(reached.is_some(), || format!("{name} stays below {least} for {within:?}"));
     }
 
-    /// What a caller is told is true (P10): one that was refused waits as long as it was told, and is admitted.
+    /// Hints are true (P10): a refused caller that waits as long as told is admitted.
     pub fn expect_truthful_hints(&mut self) {
         let mut told = Vec::new();
         for rule in self.rules.clone() {

@@ -1,4 +1,4 @@
-//! Processes that end, halt, and come back: the store's and our own.
+//! Processes that end, stop and return: Redis and nodes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub fn redis_kill(mut lab: Lab) -> RowResult {
     lab.expect(grown < 32 << 10, || format!("memory grew by {grown} KiB"));
     lab.expect_outage(from, to);
     let ready = lab.nodes[0].is_ready();
-    lab.expect(ready, || "not ready for want of a store".to_owned());
+    lab.expect(ready, || "not ready without a store".to_owned());
     lab.expect_alive();
     lab.conclude()
 }
@@ -58,7 +58,7 @@ pub fn redis_halted_shortly(lab: Lab) -> RowResult {
     redis_halted(lab, 3000)
 }
 
-/// F3, as it is written.
+/// F3, in full length.
 pub fn redis_halted_long(lab: Lab) -> RowResult {
     redis_halted(lab, 30_000)
 }
@@ -72,7 +72,7 @@ fn redis_halted(mut lab: Lab, millis: u64) -> RowResult {
     lab.stop(load);
     let from = lab.now();
     server.stop();
-    let sent = ask_in_vain(&mut lab, "ghost");
+    let sent = send_without_answer(&mut lab, "ghost");
     lab.remark(format!("{sent} requests were on their way when nothing answered"));
     let load = lab.load(8);
     lab.pause(millis);
@@ -89,9 +89,9 @@ fn redis_halted(mut lab: Lab, millis: u64) -> RowResult {
     lab.conclude()
 }
 
-/// Asks for a key by many callers at once while nobody answers, and tells how many waited for the store: later ones are
-/// turned away by the breaker, and prove nothing.
-pub(super) fn ask_in_vain(lab: &mut Lab, key: &'static str) -> usize {
+/// Sends requests for a key from many callers while the store does not answer, and returns how many waited for it: the
+/// breaker rejects later ones, which prove nothing.
+pub(super) fn send_without_answer(lab: &mut Lab, key: &'static str) -> usize {
     let (callers, pace) = (16, Duration::from_millis(1));
     let load =
         lab.load_as(&LoadProfile { callers, pace, script: Arc::new(move |_, _| LoadRequest::new("tally", key)) });
@@ -104,7 +104,7 @@ pub(super) fn ask_in_vain(lab: &mut Lab, key: &'static str) -> usize {
     sent
 }
 
-/// What the store has recorded for a key under the rule for counting.
+/// What the store has recorded for a key under the rule `tally`.
 pub(super) fn charged(lab: &mut Lab, key: &str) -> u64 {
     let ask = LoadRequest { cost: 0, ..LoadRequest::new("tally", key) };
     let mut charged = None;
@@ -172,7 +172,7 @@ pub fn rolling(mut lab: Lab) -> RowResult {
             let port = lab.nodes[old].at.port();
             lab.unlist(old);
             let well = lab.nodes[old].end();
-            lab.expect(well, || "a node did not end well".to_owned());
+            lab.expect(well, || "a node did not shut down cleanly".to_owned());
             lab.start_node_at(&format!("n{}-{turn}", place + 1), &server.url(), port, None);
             lab.pause(300);
         }
@@ -188,7 +188,7 @@ pub fn rolling(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-/// How many slots were held at once, of those that callers were sure of.
+/// Checks how many slots callers certainly held at once.
 pub(super) fn expect_slots(lab: &mut Lab, held: &[HeldSlot], most: usize) {
     let found = inflight(held);
     lab.expect(found <= most, || format!("P11: {found} slots held at once, at most {most}"));

@@ -1,4 +1,4 @@
-//! A store that is there and says no.
+//! A store that refuses commands.
 
 use std::net::TcpStream;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn begin(lab: &mut Lab, url: &str) -> BackgroundLoad {
     load
 }
 
-/// Does something to the server, waits while nodes do without it, undoes it and waits for them to come back.
+/// Makes the server refuse commands, waits while nodes decide without it, undoes it and waits until it decides again.
 fn refused_for_a_while(mut lab: Lab, server: &RedisServer, does: &[&str], undoes: &[&str]) -> RowResult {
     let load = begin(&mut lab, &server.url());
     let mut client = server.client();
@@ -49,7 +49,7 @@ pub fn no_replicas(lab: Lab) -> RowResult {
     refused_for_a_while(lab, &server, &[&set[..], &["1"]].concat(), &[&set[..], &["0"]].concat())
 }
 
-/// F24. Nothing is broken yet, so the start is where it is noticed.
+/// F24. Nothing is broken yet, so the check is at the start.
 pub fn evicting(mut lab: Lab) -> RowResult {
     let server = RedisServer::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
     let rules = lab.directory().join("rules.yaml");
@@ -61,12 +61,12 @@ pub fn evicting(mut lab: Lab) -> RowResult {
     })
     .expect("the binary runs");
     let status = node.wait(Duration::from_secs(10));
-    let said = std::fs::read_to_string(&errors).unwrap_or_default();
-    lab.expect(status.is_some_and(|status| !status.success()), || format!("it starts all the same: {said}"));
-    lab.expect(said.contains("noeviction"), || format!("it does not say why: {said}"));
+    let log = std::fs::read_to_string(&errors).unwrap_or_default();
+    lab.expect(status.is_some_and(|status| !status.success()), || format!("it starts anyway: {log}"));
+    lab.expect(log.contains("noeviction"), || format!("it does not log why: {log}"));
     lab.fleet(&server.url(), 2);
-    let said = lab.nodes[0].server_log();
-    lab.expect(said.contains("noeviction"), || format!("no warning: {said}"));
+    let log = lab.nodes[0].server_log();
+    lab.expect(log.contains("noeviction"), || format!("no warning: {log}"));
     let load = lab.load(8);
     lab.pause(1000);
     lab.stop(load);
@@ -75,7 +75,7 @@ pub fn evicting(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-/// F27. We never kill scripts of others, so it still runs when we look.
+/// F27. A node never kills the script of another client, so it still runs at the end.
 pub fn busy(mut lab: Lab) -> RowResult {
     let server = RedisServer::start_with(&["--busy-reply-threshold", "100"]);
     let load = begin(&mut lab, &server.url());
@@ -84,7 +84,7 @@ pub fn busy(mut lab: Lab) -> RowResult {
     culprit.send(&["EVAL", "while true do end", "0"]);
     lab.pause(2000);
     let (to, killed) = (lab.now(), client.call(&["SCRIPT", "KILL"]));
-    lab.expect(killed.error_word().is_none(), || format!("somebody has killed the script: {killed:?}"));
+    lab.expect(killed.error_word().is_none(), || format!("a node has killed the script: {killed:?}"));
     lab.expect_return();
     lab.pause(500);
     lab.stop(load);
@@ -111,8 +111,8 @@ pub fn password_changed(mut lab: Lab) -> RowResult {
     lab.expect_return();
     lab.pause(500);
     lab.stop(load);
-    let said: String = lab.nodes.iter().map(|node| node.server_log()).collect();
-    lab.expect(!said.contains(FIRST), || "P30: the password is in the log".to_owned());
+    let log: String = lab.nodes.iter().map(|node| node.server_log()).collect();
+    lab.expect(!log.contains(FIRST), || "P30: the password is in the log".to_owned());
     lab.expect_outage(from, to);
     lab.expect_alive();
     client.succeed(&["CONFIG", "SET", "requirepass", ""]);
@@ -145,8 +145,7 @@ pub fn too_many_clients(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-/// Takes every place of a server: throws everybody out again and again, and is back sooner than those who wait a little
-/// before they try again.
+/// Takes every connection of a server: kills the connections of all other clients until none of them is back first.
 fn crowd_out(server: &RedisServer, client: &mut Client, places: usize) -> Vec<TcpStream> {
     let mut crowd: Vec<TcpStream> = Vec::new();
     patience::until("the crowd takes every place", Duration::from_secs(10), || {

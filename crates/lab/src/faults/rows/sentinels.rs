@@ -35,7 +35,7 @@ pub fn failover(mut lab: Lab) -> RowResult {
     let to = lab.now();
     lab.stop(load);
     let fallen = lab.modes(from, to).get(&Some(AdmissionMode::Fallback)).copied().unwrap_or(0);
-    lab.expect(fallen > 0, || "nobody was answered by policy during the failover".to_owned());
+    lab.expect(fallen > 0, || "no request was answered by policy during the failover".to_owned());
     lab.expect_timely(from, to);
     lab.expect_alive();
     lab.expect_ttls(&[sentinels.servers[1].port()]);
@@ -52,7 +52,7 @@ pub fn split_brain(mut lab: Lab) -> RowResult {
     sentinels.servers[0].cont();
     lab.pause(4000);
     lab.stop(load);
-    // Nobody goes back to the old primary, which takes writes until the Sentinels demote it.
+    // No node returns to the old primary, which accepts writes until the Sentinels demote it.
     let after = sentinels.servers[1].client().figure("stats", "total_commands_processed");
     lab.expect(after > before, || "the new primary is not asked".to_owned());
     let to = lab.now();

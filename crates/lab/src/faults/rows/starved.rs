@@ -1,4 +1,4 @@
-//! Nodes that do not get to run: everything is late, and the store is well.
+//! Nodes without enough CPU time: everything is late, and the store is healthy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,11 @@ use crate::redis::RedisServer;
 const NODES: u64 = 3;
 const LOOPS: usize = 4;
 const SECONDS: u64 = 10;
-/// Decisions that the store should make all the same, in percent.
+/// The least percentage of decisions by the store.
 const BY_THE_STORE: u64 = 90;
 
-/// Busy loops beside three nodes and their Redis: replies that a node did not get to read in time are decided without
-/// the store, one by one, and no breaker opens.
+/// Busy loops beside three nodes and their Redis: requests whose replies a node reads too late are decided without the
+/// store, one by one, and no breaker opens.
 pub fn busy(mut lab: Lab) -> RowResult {
     let server = RedisServer::start();
     lab.fleet(&server.url(), NODES);
@@ -43,7 +43,7 @@ pub fn busy(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-/// Threads that do nothing but run.
+/// Threads that spin.
 struct Loops {
     threads: Vec<JoinHandle<()>>,
     is_over: Arc<AtomicBool>,
