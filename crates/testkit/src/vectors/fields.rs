@@ -48,3 +48,24 @@ pub(super) fn refuse_others(fields: &Map<String, Value>, known: &[&str]) -> Resu
         None => Ok(()),
     }
 }
+
+/// The algorithms of the vector files that this runner knows.
+pub(super) const ALGORITHMS: &[&str] =
+    &["gcra", "token_bucket", "leaky_queue", "fixed_window", "sliding_log", "sliding_counter", "concurrency"];
+
+/// The numbers of an algorithm, in `config` and in `reconfigure`.
+pub(super) fn numbers(algorithm: &str) -> &'static [&'static str] {
+    match algorithm {
+        "gcra" => &["count", "period_ns", "burst", "max_debt", "clamp", "count_denied"],
+        "token_bucket" => &["interval_ns", "capacity", "count_denied"],
+        "leaky_queue" => &["count", "period_ns", "max_delay_ns", "count_denied"],
+        "fixed_window" | "sliding_counter" => &["limit", "window_ns", "offset_ns", "count_denied"],
+        "sliding_log" => &["limit", "window_ns", "count_denied"],
+        _ => &["limit", "ttl_ns"],
+    }
+}
+
+/// Fields of `config` beyond the numbers: the initial state of a case.
+pub(super) fn state(algorithm: &str) -> &'static [&'static str] {
+    if algorithm == "concurrency" { &["leases"] } else { &[] }
+}

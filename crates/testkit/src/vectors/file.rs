@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{CASE, FILE, RULE, STEP, refuse_others};
-use super::{VectorFileError, limits};
+use super::VectorFileError;
+use super::fields::{self, CASE, FILE, RULE, STEP, refuse_others};
 
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +80,7 @@ fn check_changes(step: &Map<String, Value>, rules: &[VectorRule]) -> Result<(), 
     };
     changes.iter().zip(rules).try_for_each(|(change, rule)| {
         let change = change.as_object().ok_or_else(|| VectorFileError(format!("{change} is not an object")))?;
-        refuse_others(change, limits::numbers(&rule.algorithm)).map_err(|problem| problem.within("reconfigure"))
+        refuse_others(change, fields::numbers(&rule.algorithm)).map_err(|problem| problem.within("reconfigure"))
     })
 }
 
@@ -93,13 +93,13 @@ impl VectorRule {
     fn from_fields(fields: &Map<String, Value>, of_file: Option<&str>) -> Result<VectorRule, VectorFileError> {
         let algorithm = fields.get("algorithm").and_then(Value::as_str).or(of_file);
         let algorithm = algorithm.ok_or_else(|| VectorFileError("no \"algorithm\" given".to_owned()))?;
-        if !limits::ALGORITHMS.contains(&algorithm) {
-            let known = limits::ALGORITHMS.join(", ");
+        if !fields::ALGORITHMS.contains(&algorithm) {
+            let known = fields::ALGORITHMS.join(", ");
             return Err(VectorFileError(format!("unknown algorithm {algorithm:?}; known are: {known}")));
         }
         let config = fields.get("config").and_then(Value::as_object).cloned();
         let config = config.ok_or_else(|| VectorFileError("a rule without \"config\"".to_owned()))?;
-        let known = [limits::numbers(algorithm), limits::state(algorithm)].concat();
+        let known = [fields::numbers(algorithm), fields::state(algorithm)].concat();
         refuse_others(&config, &known).map_err(|problem| problem.within("config"))?;
         Ok(VectorRule { algorithm: algorithm.to_owned(), config })
     }

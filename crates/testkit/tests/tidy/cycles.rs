@@ -87,7 +87,7 @@ impl<'a> Crate<'a> {
             for target in paths(&source.code).iter().filter_map(|path| self.target(module, path)) {
                 let common = module.iter().zip(&target).take_while(|(a, b)| a == b).count();
                 if let (Some(from), Some(to)) = (module.get(common), target.get(common)) {
-                    let siblings = edges.entry(module[..common].to_vec()).or_default();
+                    let siblings = edges.entry(module.iter().take(common).cloned().collect()).or_default();
                     siblings.entry((from.clone(), to.clone())).or_insert(&source.path);
                 }
             }

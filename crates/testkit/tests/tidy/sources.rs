@@ -53,9 +53,9 @@ fn source(path: &str, text: &str) -> Source {
 /// The crate and the module of a path.
 fn place(path: &str) -> (String, Option<Vec<String>>) {
     let parts: Vec<&str> = path.split('/').collect();
-    let depth = if parts[0] == "crates" { 2 } else { 1 };
-    let home = parts[..depth.min(parts.len())].join("/");
-    let module = match &parts[depth.min(parts.len())..] {
+    let depth = if path.starts_with("crates/") { 2 } else { 1 };
+    let (home, inside) = parts.split_at(depth.min(parts.len()));
+    let module = match inside {
         ["src", "bin", ..] => None,
         ["src", folders @ .., file] => {
             let stem = file.trim_end_matches(".rs");
@@ -64,7 +64,7 @@ fn place(path: &str) -> (String, Option<Vec<String>>) {
         }
         _ => None,
     };
-    (home, module)
+    (home.join("/"), module)
 }
 
 /// Whether all of a file is for tests, by its path.

@@ -10,7 +10,7 @@ const UNFINISHED: &[&str] = &[concat!("todo", "!("), concat!("unimplemented", "!
 const MACHINE_PATHS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/tmp/", "bash")];
 
-/// Where packages come from is the business of Cargo, apt and pip, and of whoever configures a mirror.
+/// Where packages come from is up to Cargo, apt and pip, and to the mirror that a machine configures.
 const REGISTRIES: &[&str] = &[
     concat!("crates", ".io"),
     concat!("static.rust-lang", ".org"),
