@@ -1,4 +1,4 @@
-//! AdminIdentity changed what, when.
+//! Who changed what, when.
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;

@@ -82,7 +82,7 @@ impl<'a> Call<'a> {
         may_see(self.asked)
     }
 
-    /// AdminIdentity asks.
+    /// Who asks.
     pub(super) fn who(&self) -> Option<&'a AdminIdentity> {
         self.asked.who.as_ref()
     }

@@ -158,7 +158,7 @@ fn attributes(fields: &mut Fields) -> BTreeMap<String, String> {
 
 async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     if call.mask().hides() && call.query().text("prefix").is_some() {
-        let detail = "AdminIdentity may not see client keys may not search for their beginnings either.";
+        let detail = "Who may not see client keys may not search for their beginnings either.";
         return Err(AdminProblem::new(403, "role_too_weak", detail));
     }
     if !call.may_see() {

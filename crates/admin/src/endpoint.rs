@@ -27,7 +27,7 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// What else there is to know.
     pub detail: &'static str,
-    /// AdminIdentity may.
+    /// Who may.
     pub access: Access,
     /// Of which namespaces.
     pub reach: NamespaceScope,
@@ -178,17 +178,17 @@ impl Tag {
     pub const ALL: [(Tag, &'static str); 10] = [
         (
             Tag::Rules,
-            "AdminIdentity is limited to how much. Rules of a file are listed too, and cannot be changed here.",
+            "Who is limited to how much. Rules of a file are listed too, and cannot be changed here.",
         ),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (
             Tag::Clients,
             "What is known of clients: tier, organisation, attributes. A request that names only its key gets them.",
         ),
-        (Tag::Violations, "AdminIdentity was refused: counted by client, rule and minute."),
+        (Tag::Violations, "Who was refused: counted by client, rule and minute."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
-        (Tag::Audit, "AdminIdentity changed what, when. Rows are chained by hashes and never change."),
-        (Tag::Tokens, "AdminIdentity may use this API."),
+        (Tag::Audit, "Who changed what, when. Rows are chained by hashes and never change."),
+        (Tag::Tokens, "Who may use this API."),
         (Tag::Mode, "The switch between enforce, shadow and off. It works without store and database."),
         (Tag::Server, "This server, and this description."),
         (Tag::Aliases, "The same rules in their short form."),
@@ -211,7 +211,7 @@ impl Tag {
     }
 }
 
-/// AdminIdentity may do something.
+/// Who may do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Anybody who reaches the listener.

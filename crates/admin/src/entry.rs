@@ -74,7 +74,7 @@ impl Admin {
         check_role(&who, role).map(|()| who)
     }
 
-    /// AdminIdentity presents a token. Where too many bad ones came from, the next is not even looked at.
+    /// Who presents a token. Where too many bad ones came from, the next is not even looked at.
     fn authenticate(&self, peer: &Peer, head: &Head<'_>) -> Result<AdminIdentity, AdminProblem> {
         if Query::holds_token(head.query) {
             return Err(unauthorized(

@@ -85,7 +85,7 @@ use self::problem::AdminProblem;
 pub struct AdminConfig {
     /// The database; without one nothing can be changed.
     pub control: Option<Control>,
-    /// AdminIdentity may come in.
+    /// Who may come in.
     pub tokens: Arc<AdminTokens>,
     /// The switch between off, shadow and enforce.
     pub switchboard: Arc<Switchboard>,

@@ -107,7 +107,7 @@ fn takes(takes: Takes) -> Value {
 }
 
 fn header_parameter(endpoint: &Endpoint, header: Header) -> Value {
-    // AdminIdentity replaces something says If-Match, or If-None-Match to make it: neither alone is required.
+    // Who replaces something says If-Match, or If-None-Match to make it: neither alone is required.
     let (name, required, help) = match header {
         Header::IfMatch => ("If-Match", endpoint.method == Method::Patch, "The ETag that was read, or `*`."),
         Header::IfMatchOptional => ("If-Match", false, "The ETag that was read; only if it is still that."),
@@ -154,7 +154,7 @@ fn responses(endpoint: &Endpoint) -> Value {
         responses.insert("304".to_owned(), json!({ "description": "It is still what the caller has." }));
     }
     for (status, about) in refusals(endpoint) {
-        let content = json!({ "application/problem+json": { "schema": schema::reference("AdminProblem") } });
+        let content = json!({ "application/problem+json": { "schema": schema::reference("Problem") } });
         responses.insert(status.to_string(), json!({ "description": about, "content": content }));
     }
     Value::Object(responses)

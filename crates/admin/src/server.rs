@@ -15,7 +15,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         reach: NamespaceScope::Nothing,
         answers: &[(200, Content::Json("Whoami"))],
-        ..Endpoint::get("/v1/whoami", "whoAmI", Tag::Server, "AdminIdentity the token is", |call| {
+        ..Endpoint::get("/v1/whoami", "whoAmI", Tag::Server, "Who the token is", |call| {
             Box::pin(async move { whoami(call) })
         })
     },

@@ -19,7 +19,7 @@ pub struct Setting {
     pub mode: Mode,
     /// Since when.
     pub since: Instant,
-    /// AdminIdentity stands so.
+    /// Who stands so.
     pub scope: Scope,
 }
 

@@ -1,4 +1,4 @@
-//! AdminIdentity was refused.
+//! Who was refused.
 
 use serde_json::{Value, json};
 use tollgate_control::{By, Offender, Violation, ViolationFilter, ViolationRecord};
@@ -37,7 +37,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             "/v1/violations/top",
             "topOffenders",
             Tag::Violations,
-            "AdminIdentity was refused most",
+            "Who was refused most",
             |call| Box::pin(top(call)),
         )
     },

@@ -108,7 +108,7 @@ fn client_key() -> Value {
         "minLength": 1,
         "maxLength": 1024,
         "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
-        "description": "AdminIdentity it is: `key:abc`, `user:42`, `ip:192.0.2.1`, `org:acme`. Shown as a digest to viewers.",
+        "description": "Who it is: `key:abc`, `user:42`, `ip:192.0.2.1`, `org:acme`. Shown as a digest to viewers.",
         "examples": ["user:42"],
     })
 }

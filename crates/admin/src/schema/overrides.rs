@@ -74,7 +74,7 @@ fn tokens() -> Vec<(&'static str, Value)> {
         "role": role,
         "namespaces": namespaces,
         "created_at": time("When it was made."),
-        "created_by": text("AdminIdentity made it."),
+        "created_by": text("Who made it."),
         "expires_at": maybe_time("First instant it opens nothing any more; null for never."),
         "last_used_at": maybe_time("When it was last used, to the minute."),
     });
