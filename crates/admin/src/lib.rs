@@ -14,7 +14,9 @@
 //!
 //! No web framework: routing is a table that also has to yield permissions and the description, and the rest is a match.
 
+mod admission;
 mod audit;
+mod body_fields;
 mod browser;
 mod call;
 mod changes;
@@ -23,14 +25,13 @@ mod cursor;
 mod docs;
 mod endpoint;
 mod endpoints;
-mod entry;
-mod exchange;
 mod explain;
-mod fields;
 mod generations;
+mod import_export;
 mod json;
 mod merge;
 mod mode;
+mod mode_switch;
 mod namespaces;
 mod node;
 mod openapi;
@@ -39,25 +40,27 @@ mod overrides;
 mod percent;
 mod problem;
 mod query;
+mod resource;
 mod response;
 mod route;
 mod rules;
 mod schema;
 mod server;
-mod short;
-mod switchboard;
-mod thing;
+mod short_form;
 mod tokens;
 mod tree;
 mod violations;
 
-pub use endpoint::{Access, Body, Content, Endpoint, Header, Method, NamespaceScope, Parameter, Tag, Takes};
+pub use endpoint::{
+    AdminAccess, AdminEndpoint, EndpointHeader, HttpMethod, NamespaceScope, Parameter, ParameterKind, RequestBody,
+    ResponseContent, Tag,
+};
 pub use endpoints::{endpoints, paths};
-pub use mode::MODE_PATIENCE;
-pub use node::{Database, FileKind, FileRule, Node, Quarantined, Status, StoreServer};
+pub use mode::MODE_WRITE_TIMEOUT;
+pub use mode_switch::{ModeScope, ModeState, ModeSwitch};
+pub use node::{DatabaseHealth, FileKind, FileRule, NodeHooks, NodeStatus, QuarantinedRow, StoreServer};
 pub use openapi::document;
 pub use operator_pages::{LoadCounts, OperatorPage, OperatorPages};
-pub use switchboard::{Scope, Setting, Switchboard};
 pub use tree::to_object;
 
 use std::sync::Arc;
@@ -73,11 +76,11 @@ use tollgate_service::violations::KeyHashing;
 use tollgate_telemetry::LogThrottle;
 use tollgate_web::{Handler, Head, HttpError};
 
-use self::browser::Hosts;
-use self::call::{Asked, Call, IfMatch};
-use self::cursor::Cursors;
-use self::endpoint::Method as M;
-use self::entry::{Entry, Later};
+use self::admission::{PendingAdmission, RequestAdmission};
+use self::browser::AllowedHosts;
+use self::call::{AdminCall, AdminRequest, IfMatch};
+use self::cursor::CursorSealer;
+use self::endpoint::HttpMethod as M;
 use self::operator_pages::PreparedPage;
 use self::problem::AdminProblem;
 
@@ -88,9 +91,9 @@ pub struct AdminConfig {
     /// Who may come in.
     pub tokens: Arc<AdminTokens>,
     /// The switch between off, shadow and enforce.
-    pub switchboard: Arc<Switchboard>,
+    pub mode_switch: Arc<ModeSwitch>,
     /// The node it runs in.
-    pub node: Node,
+    pub node: NodeHooks,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Where it listens: the address is one of its names.
@@ -98,7 +101,7 @@ pub struct AdminConfig {
     /// Names under which it may be called, beside loopback names and its address.
     pub allowed_hosts: Vec<String>,
     /// Whether `/metrics` is for everybody who reaches the listener, or for those with a token.
-    pub metrics: Access,
+    pub metrics: AdminAccess,
     /// What digests of keys and cursors are made with; the same on all nodes.
     pub secret: [u8; 32],
     /// What client keys are hashed with at rest; `None` if they are kept as they are.
@@ -106,20 +109,20 @@ pub struct AdminConfig {
 }
 
 /// The admin API.
-pub struct Admin {
+pub struct AdminApi {
     pages: OperatorPages,
     control: Option<Control>,
     tokens: Arc<AdminTokens>,
-    switchboard: Arc<Switchboard>,
-    node: Node,
+    mode_switch: Arc<ModeSwitch>,
+    node: NodeHooks,
     clock: Arc<dyn Clock>,
-    hosts: Hosts,
-    metrics: Access,
+    hosts: AllowedHosts,
+    metrics: AdminAccess,
     secret: Secret,
-    at_rest: KeyHashing,
-    cursors: Cursors,
-    failures: AuthThrottle,
-    quiet: LogThrottle,
+    key_hashing: KeyHashing,
+    cursors: CursorSealer,
+    auth_throttle: AuthThrottle,
+    log_throttle: LogThrottle,
 }
 
 /// What is remembered of a head while its body is read.
@@ -128,32 +131,32 @@ pub enum PreparedAdmin {
     /// A page for operators.
     Page(PreparedPage),
     /// A row of the table.
-    Asked(Box<Asked>),
+    Admitted(Box<AdminRequest>),
     /// The same, if the database knows its token.
-    Later(Box<Later>),
+    Pending(Box<PendingAdmission>),
 }
 
-impl Admin {
+impl AdminApi {
     /// The admin API, with the pages for operators.
-    pub fn new(pages: OperatorPages, config: AdminConfig) -> Admin {
-        let AdminConfig { control, tokens, switchboard, node, clock, address, allowed_hosts, .. } = config;
+    pub fn new(pages: OperatorPages, config: AdminConfig) -> AdminApi {
+        let AdminConfig { control, tokens, mode_switch, node, clock, address, allowed_hosts, .. } = config;
         let AdminConfig { metrics, secret, site_key, .. } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
-        let failures = AuthThrottle::new(clock.clone(), Secret::new(masks));
-        Admin {
+        let auth_throttle = AuthThrottle::new(clock.clone(), Secret::new(masks));
+        AdminApi {
             pages,
             control,
             tokens,
-            switchboard,
+            mode_switch,
             node,
             clock,
-            hosts: Hosts::new(&allowed_hosts, &address),
+            hosts: AllowedHosts::new(&allowed_hosts, &address),
             metrics,
             secret: Secret::new(masks),
-            at_rest: site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key)),
-            cursors: Cursors::new(&derive(&secret, b"cursors")),
-            failures,
-            quiet: LogThrottle::new(LINES_MAX),
+            key_hashing: site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key)),
+            cursors: CursorSealer::new(&derive(&secret, b"cursors")),
+            auth_throttle,
+            log_throttle: LogThrottle::new(LINES_MAX),
         }
     }
 
@@ -162,16 +165,16 @@ impl Admin {
         Instant::from(self.clock.wall())
     }
 
-    async fn run(&self, asked: &Asked, body: &[u8], reply: &mut Reply) {
-        let call = Call { admin: self, asked, body };
-        let done = match asked.endpoint.body == Body::None && !says_nothing(body) {
+    async fn run(&self, request: &AdminRequest, body: &[u8], reply: &mut Reply) {
+        let call = AdminCall { admin: self, request, body };
+        let done = match request.endpoint.body == RequestBody::None && !says_nothing(body) {
             true => Err(AdminProblem::new(400, "unexpected_body", "No body belongs here; leave it out, or send {}.")),
-            false => (asked.endpoint.run)(&call).await,
+            false => (request.endpoint.run)(&call).await,
         };
         match done {
-            Ok(said) if is_known(asked, said.version) => said.unchanged().fill(reply),
-            Ok(said) => said.fill(reply),
-            Err(problem) => problem.fill(reply),
+            Ok(response) if is_known(request, response.version) => response.unchanged().write_to(reply),
+            Ok(response) => response.write_to(reply),
+            Err(problem) => problem.write_to(reply),
         }
         protect(reply);
     }
@@ -196,8 +199,8 @@ fn derive(secret: &[u8; 32], name: &[u8]) -> [u8; 32] {
 }
 
 /// True if the caller has what would be shown.
-fn is_known(asked: &Asked, version: Option<i64>) -> bool {
-    let known = asked.if_none_match.filter(|_| asked.endpoint.method == M::Get);
+fn is_known(request: &AdminRequest, version: Option<i64>) -> bool {
+    let known = request.if_none_match.filter(|_| request.endpoint.method == M::Get);
     version.is_some()
         && known.is_some_and(|known| known == IfMatch::Anything || version.map(IfMatch::Version) == Some(known))
 }
@@ -221,7 +224,7 @@ fn protect(reply: &mut Reply) {
     }
 }
 
-impl Handler for Admin {
+impl Handler for AdminApi {
     type Prepared = PreparedAdmin;
 
     fn prepare(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedAdmin, usize)> {
@@ -234,19 +237,19 @@ impl Handler for Admin {
                 }
                 Err(problem) => Err(problem),
             },
-            (Ok(()), None) => self.enter(peer, head),
+            (Ok(()), None) => self.admit(peer, head),
         };
         match entered {
-            Ok(Entry::Now(asked)) => {
-                let most = asked.endpoint.body.most();
-                Some((PreparedAdmin::Asked(asked), most))
+            Ok(RequestAdmission::Admitted(request)) => {
+                let max_bytes = request.endpoint.body.max_bytes();
+                Some((PreparedAdmin::Admitted(request), max_bytes))
             }
-            Ok(Entry::Later(later)) => {
-                let most = later.most();
-                Some((PreparedAdmin::Later(later), most))
+            Ok(RequestAdmission::Pending(pending)) => {
+                let max_bytes = pending.max_bytes();
+                Some((PreparedAdmin::Pending(pending), max_bytes))
             }
             Err(problem) => {
-                problem.fill(reply);
+                problem.write_to(reply);
                 protect(reply);
                 None
             }
@@ -256,11 +259,11 @@ impl Handler for Admin {
     async fn handle(&self, prepared: &PreparedAdmin, body: &[u8], reply: &mut Reply) {
         match prepared {
             PreparedAdmin::Page(page) => self.pages.handle(page, body, reply).await,
-            PreparedAdmin::Asked(asked) => self.run(asked, body, reply).await,
-            PreparedAdmin::Later(later) => match self.admit(later).await {
-                Ok(asked) => self.run(&asked, body, reply).await,
+            PreparedAdmin::Admitted(request) => self.run(request, body, reply).await,
+            PreparedAdmin::Pending(pending) => match self.admit_pending(pending).await {
+                Ok(request) => self.run(&request, body, reply).await,
                 Err(problem) => {
-                    problem.fill(reply);
+                    problem.write_to(reply);
                     protect(reply);
                 }
             },
@@ -271,7 +274,7 @@ impl Handler for Admin {
         match error {
             HttpError::BodyTooLarge => {
                 let detail = "Send less at once: at most 1 MiB of JSON, 16 MiB of rules to import, nothing where no body belongs.";
-                AdminProblem::new(413, "body_too_large", detail).fill(reply);
+                AdminProblem::new(413, "body_too_large", detail).write_to(reply);
                 reply.close = true;
             }
             error => self.pages.reject(error, reply),
@@ -281,9 +284,9 @@ impl Handler for Admin {
 
     fn completed(&self, prepared: Option<&PreparedAdmin>, status: u16) {
         match prepared {
-            Some(PreparedAdmin::Asked(asked)) => self.pages.metrics.responded(asked.endpoint.path, status),
+            Some(PreparedAdmin::Admitted(request)) => self.pages.metrics.responded(request.endpoint.path, status),
             Some(PreparedAdmin::Page(page)) => self.pages.completed(Some(page), status),
-            Some(PreparedAdmin::Later(_)) | None => self.pages.completed(None, status),
+            Some(PreparedAdmin::Pending(_)) | None => self.pages.completed(None, status),
         }
     }
 }

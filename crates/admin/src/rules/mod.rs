@@ -1,9 +1,9 @@
 //! Rules: those of the database, which can be changed, and those of files, which can be seen.
 
 mod aliases;
-mod governed;
 mod list;
 mod mode;
+mod path_filter;
 mod table;
 
 pub(super) use mode::ENDPOINTS as MODE_ENDPOINTS;
@@ -13,24 +13,24 @@ use serde_json::{Map, Value, json};
 use tollgate_control::record::{RuleDraft, RuleRecord};
 use tollgate_control::{Control, Edit, Expect, Kind};
 
-use super::call::Call;
-use super::fields::Fields;
+use super::body_fields::BodyFields;
+use super::call::AdminCall;
 use super::node::FileRule;
 use super::problem::AdminProblem;
+use super::resource::{MapProblem, Resource};
 use super::response::AdminResponse;
-use super::short;
-use super::thing::{Telling, Thing};
-use mode::Switches;
+use super::short_form;
+use mode::RuleModes;
 
 /// Rules, as things that are kept.
-pub(super) struct Rule;
+pub(super) struct RuleResource;
 
 /// Fields of an answer that no body changes: what was read may be sent back as it is.
 const READ_ONLY: &[&str] = &["source", "location", "mode_override", "created_at", "updated_at", "version"];
 /// Ids that are paths of something else, or that no path keeps.
 const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
 
-impl Thing for Rule {
+impl Resource for RuleResource {
     const KIND: Kind = Kind::Rule;
     const PATH: &'static str = "/v1/rules";
     const PREFIX: &'static str = "rule";
@@ -38,11 +38,11 @@ impl Thing for Rule {
     type Draft = RuleDraft;
 
     fn read(
-        call: &Call<'_>,
+        call: &AdminCall<'_>,
         id: Option<&str>,
         body: Map<String, Value>,
     ) -> Result<(Option<String>, RuleDraft), AdminProblem> {
-        let mut fields = Fields::open(body);
+        let mut fields = BodyFields::open(body);
         READ_ONLY.iter().for_each(|name| drop(fields.take(name)));
         fields.same("namespace", call.namespace());
         let named = match id {
@@ -62,7 +62,7 @@ impl Thing for Rule {
         Ok((named, RuleDraft { name, document: tidy(document), enabled }))
     }
 
-    fn guard(call: &Call<'_>, id: &str) -> Result<(), AdminProblem> {
+    fn guard(call: &AdminCall<'_>, id: &str) -> Result<(), AdminProblem> {
         match in_file(call, id) {
             None => Ok(()),
             Some(rule) => Err(AdminProblem::new(
@@ -105,11 +105,11 @@ impl Thing for Rule {
     }
 
     fn complete(body: &mut Map<String, Value>) {
-        short::complete(body);
+        short_form::complete(body);
     }
 
-    fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), AdminProblem> {
-        short::widen(body)
+    fn to_full_form(body: Map<String, Value>) -> Result<(Map<String, Value>, MapProblem), AdminProblem> {
+        short_form::to_full_form(body)
     }
 
     fn edit(namespace: &str, id: &str, to: Option<RuleDraft>, expect: Expect) -> Edit {
@@ -124,7 +124,7 @@ fn tidy(mut document: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The rule of that id in the file, if it has one.
-fn in_file(call: &Call<'_>, id: &str) -> Option<FileRule> {
+fn in_file(call: &AdminCall<'_>, id: &str) -> Option<FileRule> {
     let rules = (call.admin.node.file_rules)();
     rules.iter().find(|rule| rule.rule_id == id && rule.namespace == call.namespace()).cloned()
 }
@@ -147,18 +147,18 @@ fn show_file(rule: &FileRule) -> Value {
     Value::Object(shown)
 }
 
-async fn get(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
-    let switches = Switches::read(call).await?;
+async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
+    let switches = RuleModes::read(call).await?;
     if let Some(rule) = in_file(call, call.id()) {
         return Ok(AdminResponse::json(&call.mask().value(switches.show(show_file(&rule)))));
     }
-    let record = Rule::find(call.control()?, call.namespace(), call.id()).await?;
-    let shown = switches.show(Rule::shown(record.json()));
+    let record = RuleResource::find(call.control()?, call.namespace(), call.id()).await?;
+    let shown = switches.show(RuleResource::shown(record.json()));
     Ok(AdminResponse::json(&call.mask().value(shown)).version(record.version))
 }
 
 /// All nodes read everything anew.
-async fn refresh(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn refresh(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let generation = call.control()?.refresh(&call.author()).await?;
     (call.admin.node.changed)();
     Ok(AdminResponse::json(&json!({ "generation": generation })).status(202))

@@ -1,7 +1,7 @@
 //! The shapes of bodies and answers, written once: JSON Schema, as OpenAPI 3.1 has it.
 
-mod answers;
 mod overrides;
+mod responses;
 mod rules;
 
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// Every shape by its name.
 pub(super) fn all() -> Map<String, Value> {
     let mut all = Map::new();
-    for (name, schema) in [rules::schemas(), overrides::schemas(), answers::schemas()].concat() {
+    for (name, schema) in [rules::schemas(), overrides::schemas(), responses::schemas()].concat() {
         all.insert(name.to_owned(), schema);
     }
     all
@@ -117,8 +117,8 @@ fn text(text: &str) -> Value {
     json!({ "type": "string", "description": text })
 }
 
-fn count(text: &str, most: u64) -> Value {
-    json!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": most, "description": text })
+fn count(text: &str, max_bytes: u64) -> Value {
+    json!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": max_bytes, "description": text })
 }
 
 fn number(text: &str) -> Value {

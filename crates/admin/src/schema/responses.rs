@@ -65,7 +65,7 @@ fn changes() -> Vec<(&'static str, Value)> {
 }
 
 fn history() -> Vec<(&'static str, Value)> {
-    let who = json!({
+    let identity = json!({
         "generation": number("The generation that it made."),
         "at": time("When."),
         "author": text("The token's id, or `cli`, or `node`."),
@@ -83,7 +83,7 @@ fn history() -> Vec<(&'static str, Value)> {
     });
     let changes = json!({ "changes": number("How many things it changed.") });
     vec![
-        ("AuditRow", answer(super::together(&[&who, &row]))),
+        ("AuditRow", answer(super::together(&[&identity, &row]))),
         ("AuditList", list("audit", "AuditRow")),
         (
             "Verified",
@@ -93,7 +93,7 @@ fn history() -> Vec<(&'static str, Value)> {
                 "broken_at": { "type": ["integer", "null"], "format": "int64", "description": "The first row that is not." },
             })),
         ),
-        ("Generation", answer(super::together(&[&who, &changes]))),
+        ("Generation", answer(super::together(&[&identity, &changes]))),
         ("GenerationList", list("generations", "Generation")),
     ]
 }
