@@ -8,17 +8,21 @@ use tokio::time::{Instant, timeout};
 use tollgate_control::record::Role;
 use tracing::warn;
 
-use super::call::{AdminRequest, idempotency_key, may_see, namespace, precondition};
-use super::endpoint::{AdminAccess, AdminEndpoint, NamespaceScope, RequestBody};
-use super::problem::AdminProblem;
-use super::query::QueryParameters;
-use super::{AdminApi, OperatorPage, browser, endpoints, route};
+use crate::access::{AdminAccess, NamespaceScope};
+use crate::call::{AdminRequest, idempotency_key, may_see, namespace, precondition};
+use crate::endpoint::{AdminEndpoint, EndpointHeader, RequestBody};
+use crate::operator_pages::OperatorPage;
+use crate::parameter::Parameter;
+use crate::problem::AdminProblem;
+use crate::query::QueryParameters;
+use crate::state::AdminState;
+use crate::{browser, endpoints, route};
 use tollgate_net::{Peer, masked_network};
 use tollgate_service::admin_tokens::{AdminIdentity, AdminTokens, TokenRejection};
 use tollgate_web::Head;
 
-impl AdminApi {
-    /// Lets a call in, or says why not; or leaves that to [`admit`](Admin::admit).
+impl AdminState {
+    /// Admits a call, rejects it, or leaves the decision to [`admit_pending`](AdminState::admit_pending).
     pub(super) fn admit(&self, peer: &Peer, head: &Head<'_>) -> Result<RequestAdmission, AdminProblem> {
         let (endpoint, path_parameters) = route::find(endpoints::endpoints(), head.method, head.path)?;
         if endpoint.writes() {
@@ -34,34 +38,31 @@ impl AdminApi {
                 identity => Some(identity?),
             },
         };
-        let request = AdminRequest { identity, ..read(endpoint, path_parameters, head)? };
-        check_namespace(&request)?;
-        Ok(RequestAdmission::Admitted(Box::new(request)))
+        let admitted = read(endpoint, path_parameters, head)?.with_identity(identity)?;
+        Ok(RequestAdmission::Admitted(Box::new(admitted)))
     }
 
-    /// Whether another process may have made the token a moment ago: it is shaped like one, and there are tables to look at.
+    /// True if another process may just have created the token: it is well-formed, and there is a database to ask.
     fn may_be_new(&self, head: &Head<'_>) -> bool {
         self.control.is_some() && AdminTokens::id_of(bearer(head)).is_some()
     }
 
-    /// Lets in a call whose token was not known, if the database knows it. Counted as a bad token beforehand, so that
-    /// guesses ask the database as rarely as they are answered.
-    pub(super) async fn admit_pending(&self, pending: &PendingAdmission) -> Result<AdminRequest, AdminProblem> {
+    /// Admits a call whose token this node does not know, if the database knows it. The token already counts as a bad one,
+    /// so that guesses query the database no more often than they are answered.
+    pub(super) async fn admit_pending(&self, pending: &PendingAdmission) -> Result<AdmittedRequest, AdminProblem> {
         let PendingAdmission { token, role, rest } = pending;
         let asked_at = Instant::now();
         if let (Some(control), Some(id)) = (&self.control, AdminTokens::id_of(token))
-            && let Ok(Ok(record)) = timeout(LOOK_WITHIN, control.token(id)).await
+            && let Ok(Ok(record)) = timeout(TOKEN_LOOKUP_TIMEOUT, control.token(id)).await
         {
             self.tokens.add_found(&record, asked_at);
         }
         let identity = self.tokens.find(token, self.now()).map_err(|_| unknown_token())?;
         check_role(&identity, *role)?;
-        let request = AdminRequest { identity: Some(identity), ..rest.clone()? };
-        check_namespace(&request)?;
-        Ok(request)
+        rest.clone()?.with_identity(Some(identity))
     }
 
-    /// Health is for everybody; figures are for those the configuration says.
+    /// Health is open to all callers; metrics are open to those that the configuration names.
     pub(super) fn may_see_page(&self, page: OperatorPage, peer: &Peer, head: &Head<'_>) -> Result<(), AdminProblem> {
         match (page, self.metrics) {
             (OperatorPage::Metrics, AdminAccess::Needs(role)) => self.authorize(peer, head, role).map(drop),
@@ -105,25 +106,40 @@ impl AdminApi {
             }
             Err(TokenRejection::Unknown) => {
                 self.auth_throttle.note(peer.address);
-                self.tell(peer.address);
+                self.log_unknown_token(peer.address);
                 Err(unknown_token())
             }
         }
     }
 
-    fn tell(&self, address: Option<IpAddr>) {
+    fn log_unknown_token(&self, address: Option<IpAddr>) {
         if let Some(unsaid) = self.log_throttle.admit("token") {
             warn!(network = %masked_network(address), unsaid, "a token that nobody knows was presented to the admin API");
         }
     }
 }
 
-/// What an entry without a known token comes to.
+/// The outcome of admission.
 pub(super) enum RequestAdmission {
-    /// The call, let in.
-    Admitted(Box<AdminRequest>),
-    /// Its token may be new: the database is asked, once the body is there.
+    /// The call is admitted.
+    Admitted(Box<AdmittedRequest>),
+    /// The token may be new: the database is queried once the body is read.
     Pending(Box<PendingAdmission>),
+}
+
+/// A request and the endpoint that it calls.
+#[derive(Clone, Debug)]
+pub struct AdmittedRequest {
+    pub(super) endpoint: &'static AdminEndpoint,
+    pub(super) request: AdminRequest,
+}
+
+impl AdmittedRequest {
+    fn with_identity(self, identity: Option<AdminIdentity>) -> Result<AdmittedRequest, AdminProblem> {
+        let admitted = AdmittedRequest { request: AdminRequest { identity, ..self.request }, ..self };
+        check_namespace(&admitted)?;
+        Ok(admitted)
+    }
 }
 
 /// A call whose token is not known yet.
@@ -131,21 +147,21 @@ pub(super) enum RequestAdmission {
 pub struct PendingAdmission {
     token: Vec<u8>,
     role: Role,
-    /// What its head says otherwise: nothing of it is told before the token is known.
-    rest: Result<AdminRequest, AdminProblem>,
+    /// The rest of the head. An error in it is not reported before the token is known.
+    rest: Result<AdmittedRequest, AdminProblem>,
 }
 
 impl PendingAdmission {
     /// Longest body that is read of such a call.
     pub(super) fn max_bytes(&self) -> usize {
-        self.rest.as_ref().map_or(0, |request| request.endpoint.body.max_bytes().min(UNKNOWN_BODY_MAX))
+        self.rest.as_ref().map_or(0, |admitted| admitted.endpoint.body.max_bytes().min(UNKNOWN_BODY_MAX))
     }
 }
 
 /// Longest body that is read before its token is known.
 const UNKNOWN_BODY_MAX: usize = 64 << 10;
 /// How long the database may take to say whether it knows a token.
-const LOOK_WITHIN: Duration = Duration::from_secs(2);
+const TOKEN_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 /// The code of a token that is not known.
 const UNKNOWN: &str = "unknown_token";
 
@@ -160,22 +176,26 @@ fn bearer<'a>(head: &Head<'a>) -> &'a [u8] {
     token.map_or(&b""[..], |(_, token)| token.trim_ascii())
 }
 
-/// What a head says, but for who asks.
+/// Reads the head, without the identity of the caller.
 fn read(
     endpoint: &'static AdminEndpoint,
     path_parameters: Vec<String>,
     head: &Head<'_>,
-) -> Result<AdminRequest, AdminProblem> {
+) -> Result<AdmittedRequest, AdminProblem> {
     check_media(endpoint, head)?;
-    Ok(AdminRequest {
-        query: QueryParameters::read(endpoint, head.query)?,
+    let accepted: Vec<&'static Parameter> = endpoint.parameters().collect();
+    let takes_idempotency_key = endpoint.headers.contains(&EndpointHeader::IdempotencyKey);
+    let request = AdminRequest {
+        query: QueryParameters::read(&accepted, head.query)?,
         if_match: precondition(head.if_match)?,
         if_none_match: precondition(head.if_none_match)?,
-        idempotency_key: idempotency_key(head.idempotency_key)?,
-        endpoint,
+        idempotency_key: idempotency_key(head.idempotency_key)?.filter(|_| takes_idempotency_key),
+        path: endpoint.path,
+        scope: endpoint.scope,
         path_parameters,
         identity: None,
-    })
+    };
+    Ok(AdmittedRequest { endpoint, request })
 }
 
 fn check_role(identity: &AdminIdentity, role: Role) -> Result<(), AdminProblem> {
@@ -193,28 +213,29 @@ fn unauthorized(code: &'static str, detail: &str) -> AdminProblem {
     AdminProblem::new(401, code, detail).with("WWW-Authenticate", "Bearer")
 }
 
-/// Somebody else's namespace: reading finds nothing there, changing is refused.
-fn check_namespace(request: &AdminRequest) -> Result<(), AdminProblem> {
+/// In a namespace that the token is not for, lists are empty and changes are refused.
+fn check_namespace(admitted: &AdmittedRequest) -> Result<(), AdminProblem> {
+    let AdmittedRequest { endpoint, request } = admitted;
     let Some(own) = request.identity.as_ref().and_then(|identity| identity.namespaces.as_deref()) else {
         return Ok(());
     };
     let names = own.join(", ");
     let is_named = request.query.text("namespace").is_some();
-    if request.endpoint.scope == NamespaceScope::Namespace && !is_named && !may_see(request) {
+    if endpoint.scope == NamespaceScope::Namespace && !is_named && !may_see(request) {
         let detail = format!("Say which namespace is meant, ?namespace=NAME: this token is for {names}.");
         return Err(AdminProblem::new(400, "namespace_needed", detail));
     }
     match may_see(request) {
         true => Ok(()),
-        false if request.endpoint.scope == NamespaceScope::Everything => {
+        false if endpoint.scope == NamespaceScope::Everything => {
             let detail = format!("This is about all namespaces, and this token is only for {names}.");
             Err(AdminProblem::new(403, "not_for_all_namespaces", detail))
         }
-        false if request.endpoint.writes() => {
+        false if endpoint.writes() => {
             let detail = format!("This token is not for the namespace {}; it is for {names}.", namespace(request));
             Err(AdminProblem::new(403, "other_namespace", detail))
         }
-        false if request.endpoint.path_parameters().next().is_some() => {
+        false if endpoint.path_parameters().next().is_some() => {
             Err(AdminProblem::not_found("such thing in that namespace"))
         }
         false => Ok(()), // a list, which will be empty

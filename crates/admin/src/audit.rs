@@ -4,12 +4,11 @@ use serde_json::{Value, json};
 use tollgate_control::record::Role;
 use tollgate_control::{AuditFilter, AuditRecord, Kind};
 
+use super::access::{AdminAccess, NamespaceScope};
 use super::call::AdminCall;
 use super::changes;
-use super::endpoint::{
-    AdminAccess, AdminEndpoint, CURSOR, FROM, LIMIT, NamespaceScope, ParameterKind, ResponseContent, TO, Tag,
-    parameter, text,
-};
+use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
+use super::parameter::{CURSOR, FROM, LIMIT, ParameterKind, TO, parameter, text};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 use tollgate_service::mask::Mask;

@@ -3,22 +3,25 @@
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Expect, Page};
 
-use super::AdminApi;
-use super::endpoint::{AdminEndpoint, EndpointHeader, NamespaceScope};
+use super::access::NamespaceScope;
 use super::problem::AdminProblem;
 use super::query::QueryParameters;
+use super::state::AdminState;
 use tollgate_service::admin_tokens::AdminIdentity;
 use tollgate_service::mask::Mask;
 
 /// What is remembered of a head while its body is read.
 #[derive(Clone, Debug)]
 pub struct AdminRequest {
-    pub(super) endpoint: &'static AdminEndpoint,
+    /// The endpoint's path, with its braces.
+    pub(super) path: &'static str,
+    pub(super) scope: NamespaceScope,
     pub(super) path_parameters: Vec<String>,
     pub(super) query: QueryParameters,
     pub(super) identity: Option<AdminIdentity>,
     pub(super) if_match: Option<IfMatch>,
     pub(super) if_none_match: Option<IfMatch>,
+    /// Only where the endpoint knows idempotency keys; elsewhere they are ignored.
     pub(super) idempotency_key: Option<String>,
 }
 
@@ -36,7 +39,7 @@ pub const NEVER: i64 = -1;
 
 /// A call, its body read.
 pub struct AdminCall<'a> {
-    pub(super) admin: &'a AdminApi,
+    pub(super) state: &'a AdminState,
     pub(super) request: &'a AdminRequest,
     pub(super) body: &'a [u8],
 }
@@ -44,7 +47,7 @@ pub struct AdminCall<'a> {
 impl<'a> AdminCall<'a> {
     /// The database; without one, nothing can be changed.
     pub(super) fn control(&self) -> Result<&'a Control, AdminProblem> {
-        self.admin.control.as_ref().ok_or_else(|| {
+        self.state.control.as_ref().ok_or_else(|| {
             AdminProblem::new(
                 503,
                 "no_database",
@@ -70,7 +73,7 @@ impl<'a> AdminCall<'a> {
 
     /// The namespaces that are looked at; `None` for all. An error where there would be nothing to see.
     pub(super) fn namespaces(&self) -> Option<Vec<String>> {
-        match (self.request.endpoint.scope, self.query().text("namespace")) {
+        match (self.request.scope, self.query().text("namespace")) {
             (NamespaceScope::Namespace, _) => Some(vec![self.namespace().to_owned()]),
             (_, Some(name)) => Some(vec![name.to_owned()]),
             (_, None) => self.identity().and_then(|identity| identity.namespaces.clone()),
@@ -96,30 +99,24 @@ impl<'a> AdminCall<'a> {
     pub(super) fn mask(&self) -> Mask<'a> {
         match self.identity().is_some_and(|identity| identity.role >= Role::Operator) {
             true => Mask::Plain,
-            false => Mask::Under(&self.admin.secret),
+            false => Mask::Under(&self.state.secret),
         }
     }
 
     /// Which piece of a list.
     pub(super) fn page(&self) -> Result<Page, AdminProblem> {
-        let after =
-            self.query().text("cursor").map(|cursor| self.admin.cursors.open(self.request.endpoint.path, cursor));
+        let after = self.query().text("cursor").map(|cursor| self.state.cursors.open(self.request.path, cursor));
         let limit = self.query().number("limit").and_then(|limit| u32::try_from(limit).ok()).unwrap_or(100);
         Ok(Page { limit, after: after.transpose()? })
     }
 
     /// A cursor as callers see it.
     pub(super) fn cursor(&self, next: Option<&str>) -> Option<String> {
-        next.map(|next| self.admin.cursors.seal(self.request.endpoint.path, next))
+        next.map(|next| self.state.cursors.seal(self.request.path, next))
     }
 
     pub(super) fn dry_run(&self) -> bool {
         self.query().flag("dry_run").unwrap_or(false)
-    }
-
-    /// True if the endpoint knows idempotency keys; elsewhere they are passed over.
-    pub(super) fn takes_idempotency_key(&self) -> bool {
-        self.request.endpoint.headers.contains(&EndpointHeader::IdempotencyKey)
     }
 
     /// What must be true of what is replaced.
@@ -167,7 +164,7 @@ pub(super) fn namespace(request: &AdminRequest) -> &str {
 
 pub(super) fn may_see(request: &AdminRequest) -> bool {
     let Some(identity) = &request.identity else { return true };
-    match request.endpoint.scope {
+    match request.scope {
         NamespaceScope::Namespace => identity.may_see(namespace(request)),
         NamespaceScope::Namespaces => request.query.text("namespace").is_none_or(|name| identity.may_see(name)),
         NamespaceScope::Nothing => true,

@@ -8,9 +8,8 @@ use tollgate_control::{ClientFilter, Control, Edit, Expect, Kind};
 
 use super::body_fields::BodyFields;
 use super::call::AdminCall;
-use super::endpoint::{
-    AdminEndpoint, CURSOR, DRY_RUN, EndpointHeader, HttpMethod, LIMIT, RequestBody, ResponseContent, Tag, text,
-};
+use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::parameter::{CURSOR, DRY_RUN, LIMIT, text};
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
 use super::response::AdminResponse;

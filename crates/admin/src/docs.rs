@@ -5,12 +5,10 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::endpoint::{AdminAccess, AdminEndpoint, HttpMethod, RequestBody, Tag};
+use super::access::AdminAccess;
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, Tag};
 use super::endpoints::endpoints;
 use super::openapi;
-
-pub(super) const STYLE: &str = include_str!("docs/style.css");
-pub(super) const SCRIPT: &str = include_str!("docs/script.js");
 
 /// The page, made once.
 pub(super) fn page() -> &'static str {
@@ -219,6 +217,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::{SCRIPT, STYLE};
 
     #[test]
     fn the_page_shows_everything_and_fetches_nothing_from_elsewhere() {

@@ -8,7 +8,9 @@ use std::pin::Pin;
 
 use tollgate_control::record::Role;
 
+use super::access::{AdminAccess, NamespaceScope};
 use super::call::AdminCall;
+use super::parameter::{NAMESPACE, NAMESPACES, Parameter};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
@@ -217,92 +219,6 @@ impl Tag {
         }
     }
 }
-
-/// Who may do something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdminAccess {
-    /// Anybody who reaches the listener.
-    Open,
-    /// A token of this role or a stronger one.
-    Needs(Role),
-}
-
-/// Of which namespaces something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamespaceScope {
-    /// Of one: `?namespace=`, or the token's only one, or `default`.
-    Namespace,
-    /// Of the one named, or of all that the token may see.
-    Namespaces,
-    /// Of none.
-    Nothing,
-    /// Of all of them: not for tokens that are for some.
-    Everything,
-}
-
-/// One parameter of a query.
-#[derive(Clone, Copy, Debug)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// What it takes.
-    pub takes: ParameterKind,
-    /// What it is for.
-    pub help: &'static str,
-    /// True if it cannot be left out.
-    pub is_required: bool,
-}
-
-impl Parameter {
-    /// The same, if it cannot be left out.
-    pub const fn needed(self) -> Parameter {
-        Parameter { is_required: true, ..self }
-    }
-}
-
-/// A parameter that may be left out.
-pub const fn parameter(name: &'static str, takes: ParameterKind, help: &'static str) -> Parameter {
-    Parameter { name, takes, help, is_required: false }
-}
-
-/// The same for any text.
-pub const fn text(name: &'static str, help: &'static str) -> Parameter {
-    parameter(name, ParameterKind::Text, help)
-}
-
-/// What a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterKind {
-    /// Any text but none.
-    Text,
-    /// `true` or `false`.
-    Flag,
-    /// How many entries, 1 to 1000.
-    Count,
-    /// The number of a generation.
-    Generation,
-    /// Where the last piece of a list ended.
-    Cursor,
-    /// A point in time.
-    Time,
-    /// One of a few words.
-    OneOf(&'static [&'static str]),
-}
-
-const NAMESPACE: Parameter =
-    text("namespace", "Of which namespace. Default: the only one the token is for, or else `default`.");
-const NAMESPACES: Parameter = text("namespace", "Of which namespace. Default: all that the token is for.");
-/// How much of a list.
-pub const LIMIT: Parameter = parameter("limit", ParameterKind::Count, "Most entries; default 100.");
-/// Where in a list.
-pub const CURSOR: Parameter = parameter("cursor", ParameterKind::Cursor, "`next_cursor` of the piece before.");
-/// Only look.
-pub const DRY_RUN: Parameter =
-    parameter("dry_run", ParameterKind::Flag, "Do everything but change it; answers what would change.");
-/// Not before.
-pub const FROM: Parameter = parameter("from", ParameterKind::Time, "Not before, such as 2026-12-01T00:00:00Z.");
-/// Before.
-pub const TO: Parameter = parameter("to", ParameterKind::Time, "Before, such as 2026-12-02T00:00:00Z.");
 
 /// Header fields that matter to some endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use super::endpoint::AdminEndpoint;
+use super::operator_pages::OperatorPage;
 use super::{
-    OperatorPage, audit, clients, explain, generations, mode, namespaces, overrides, rules, server, tokens, violations,
+    audit, clients, explain, generations, import_export, mode, namespaces, overrides, rules, server, tokens, violations,
 };
 
 /// Every endpoint, in the order of the description.
@@ -12,6 +13,7 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
     static ALL: LazyLock<Vec<AdminEndpoint>> = LazyLock::new(|| {
         [
             rules::ENDPOINTS,
+            import_export::ENDPOINTS,
             rules::MODE_ENDPOINTS,
             explain::ENDPOINTS,
             namespaces::ENDPOINTS,
@@ -38,7 +40,8 @@ pub fn paths() -> impl Iterator<Item = &'static str> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::endpoint::{AdminAccess, EndpointHeader, HttpMethod, NamespaceScope, RequestBody};
+    use super::super::access::{AdminAccess, NamespaceScope};
+    use super::super::endpoint::{EndpointHeader, HttpMethod, RequestBody};
     use super::*;
 
     #[test]

@@ -6,8 +6,9 @@ use tollgate_control::{Control, OverrideFilter, Page};
 use tollgate_service::Unexplained;
 use tollgate_service::check_request::read_check;
 
+use super::access::{AdminAccess, NamespaceScope};
 use super::call::AdminCall;
-use super::endpoint::{AdminAccess, AdminEndpoint, HttpMethod, NamespaceScope, RequestBody, ResponseContent, Tag};
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
@@ -37,13 +38,13 @@ async fn explain(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if call.identity().is_some_and(|identity| !identity.may_see(request.namespace())) {
         return Err(AdminProblem::new(403, "other_namespace", "This token is not for the namespace of the request."));
     }
-    let mut json = call.admin.pages.service.explain(&request).await.map_err(|why| match why {
+    let mut json = call.state.service.explain(&request).await.map_err(|why| match why {
         Unexplained::Busy => AdminProblem::new(503, "busy", "Another explanation is being made; try again."),
         Unexplained::Invalid(error) => {
             AdminProblem::of_fault(&error.field, error.code, error.message.clone(), "send what /v1/check takes")
         }
     })?;
-    if let Some(control) = &call.admin.control {
+    if let Some(control) = &call.state.control {
         let rules = json.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten();
         for rule in rules.filter(|rule| rule.get("override").is_some_and(Value::is_object)).take(LOOKED_UP_MAX) {
             name_override(control, request.namespace(), rule, call).await?;
@@ -65,7 +66,7 @@ async fn name_override(
         namespaces: Some(vec![namespace.to_owned()]),
         client_key: text("/override/client_key"),
         rule_id: text("/name"),
-        holds_at: Some(call.admin.now()),
+        holds_at: Some(call.state.now()),
     };
     let found = control.overrides(&filter, &Page { limit: 1, after: None }).await?;
     if let (Some(record), Some(held)) = (found.entries.first(), rule.get_mut("override").and_then(Value::as_object_mut))

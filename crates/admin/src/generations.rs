@@ -3,19 +3,18 @@
 use serde_json::{Value, json};
 use tollgate_control::{Change, Edit, GenerationRecord};
 
+use super::access::NamespaceScope;
 use super::call::AdminCall;
 use super::changes;
-use super::endpoint::{
-    AdminEndpoint, CURSOR, DRY_RUN, HttpMethod, LIMIT, NamespaceScope, Parameter, ParameterKind, ResponseContent, Tag,
-    parameter,
-};
+use super::endpoint::{AdminEndpoint, HttpMethod, ResponseContent, Tag};
+use super::parameter::{CURSOR, DRY_RUN, LIMIT, Parameter, ParameterKind, parameter};
 use super::problem::AdminProblem;
 use super::resource;
 use super::response::AdminResponse;
 
-const FROM: Parameter = parameter("from", ParameterKind::Generation, "The generation to begin with.").needed();
+const FROM: Parameter = parameter("from", ParameterKind::Generation, "The generation to begin with.").required();
 const TO: Parameter =
-    parameter("to", ParameterKind::Generation, "The generation to end with; it may be the earlier one.").needed();
+    parameter("to", ParameterKind::Generation, "The generation to end with; it may be the earlier one.").required();
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {

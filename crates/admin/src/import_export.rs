@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use tollgate_control::record::{
-    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, RuleDraft, RuleRecord,
+    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, Role, RuleDraft, RuleRecord,
 };
 use tollgate_control::{ClientFilter, Control, Edit, Expect, Instant, Listing, OverrideFilter, Page, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
@@ -16,7 +16,10 @@ use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
 use tollgate_rules::yaml::Node;
 use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, RuleFile, document, read};
 
+use super::access::AdminAccess;
 use super::call::AdminCall;
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::parameter::{DRY_RUN, ParameterKind, parameter};
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
 use super::response::AdminResponse;
@@ -30,6 +33,36 @@ const PIECE: u32 = 1000;
 const FOREVER: Instant = Instant(18_429_292_799_999_999); // 2553-12-31T23:59:59.999999Z
 /// How the file is called in its own problems.
 const FILE_NAME: &str = "rules.yaml";
+
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
+        detail: "Rules, clients and overrides of the database, as a rules file. It holds client keys, so it is for operators.",
+        access: AdminAccess::Needs(Role::Operator),
+        responses: &[(200, ResponseContent::Text("application/yaml"))],
+        ..AdminEndpoint::get(
+            "/v1/rules/export",
+            "exportRules",
+            Tag::Rules,
+            "Export a namespace as a rules file",
+            |call| Box::pin(export(call)),
+        )
+    },
+    AdminEndpoint {
+        detail: "Everything in the file is made or replaced, as one generation; what the file does not have stays, unless \
+                 `prune` says otherwise.",
+        query: &[DRY_RUN, parameter("prune", ParameterKind::Flag, "Also remove rules that the file does not have.")],
+        body: RequestBody::Yaml,
+        responses: &[(200, ResponseContent::Json("Changes"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
+            "/v1/rules/import",
+            "importRules",
+            Tag::Rules,
+            "Import a rules file",
+            |call| Box::pin(import(call)),
+        )
+    },
+];
 
 /// `GET /v1/rules/export`
 pub(super) async fn export(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
@@ -48,7 +81,7 @@ pub(super) async fn import(call: &AdminCall<'_>) -> Result<AdminResponse, AdminP
     let here = StoredNamespace::read(call.control()?, call.namespace()).await?;
     let prune = call.query().flag("prune").unwrap_or(false);
     let mut edits = here.edits(&file, if prune { Prune::Rules } else { Prune::Nothing });
-    let in_files = (call.admin.node.file_rules)();
+    let in_files = (call.state.node.file_rules)();
     let in_files: HashMap<&str, &Map<String, Value>> = in_files
         .iter()
         .filter(|rule| rule.namespace == call.namespace())

@@ -8,9 +8,10 @@ use tollgate_control::record::Role;
 use tollgate_control::{Instant, Mode};
 use tracing::warn;
 
+use super::access::{AdminAccess, NamespaceScope};
 use super::body_fields::BodyFields;
 use super::call::AdminCall;
-use super::endpoint::{AdminAccess, AdminEndpoint, HttpMethod, NamespaceScope, RequestBody, ResponseContent, Tag};
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::json;
 use super::mode_switch::{ModeScope, ModeState};
 use super::problem::AdminProblem;
@@ -24,7 +25,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         scope: NamespaceScope::Nothing,
         responses: &[(200, ResponseContent::Json("Mode"))],
         ..AdminEndpoint::get("/v1/mode", "getMode", Tag::Mode, "Read the mode", |call| {
-            Box::pin(async move { Ok(show(call.admin.mode_switch.setting())) })
+            Box::pin(async move { Ok(show(call.state.mode_switch.setting())) })
         })
     },
     AdminEndpoint {
@@ -54,32 +55,32 @@ async fn set(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let mode = fields.required_word("mode", &Mode::ALL.map(Mode::name), Mode::named);
     fields.rest()?;
     let Some(mode) = mode else { return Err(AdminProblem::of_faults(Vec::new())) };
-    let admin = call.admin;
-    let modes = [admin.mode_switch.setting().mode, mode];
+    let state = call.state;
+    let modes = [state.mode_switch.setting().mode, mode];
     if call.identity().is_some_and(|identity| !identity.role.may(Role::Admin)) && modes.contains(&Mode::Off) {
         let detail = "Switching to off, and back from it, takes a token of the role admin.";
         return Err(AdminProblem::new(403, "role_too_weak", detail));
     }
     // Whoever says so now has heard what held until now, whatever the clocks of others say.
-    let since = admin.now().max(Instant(admin.mode_switch.setting().since.0.saturating_add(1)));
+    let since = state.now().max(Instant(state.mode_switch.setting().since.0.saturating_add(1)));
     let ours = ModeState { mode, since, scope: ModeScope::Node };
-    admin.mode_switch.set(ours);
-    (admin.node.persist_mode)(mode, since);
+    state.mode_switch.set(ours);
+    (state.node.persist_mode)(mode, since);
     warn!(mode = mode.name(), token = call.author().id, "the mode was set");
-    let told = match &admin.control {
+    let told = match &state.control {
         Some(control) => timeout(MODE_WRITE_TIMEOUT, control.set_mode(mode, since, &call.author())).await,
-        None => return Ok(show(admin.mode_switch.setting())),
+        None => return Ok(show(state.mode_switch.setting())),
     };
     match told {
-        Ok(Ok(state)) => {
-            let theirs = ModeState { mode: state.mode, since: state.mode_since, scope: ModeScope::Fleet };
-            admin.mode_switch.confirm(ours, theirs);
-            (admin.node.changed)();
+        Ok(Ok(fleet)) => {
+            let theirs = ModeState { mode: fleet.mode, since: fleet.mode_since, scope: ModeScope::Fleet };
+            state.mode_switch.confirm(ours, theirs);
+            (state.node.changed)();
         }
         Ok(Err(error)) => warn!(error = %error, "the mode is set on this node alone: the database was not told"),
         Err(_) => warn!("the mode is set on this node alone: the database did not answer in time"),
     }
-    Ok(show(admin.mode_switch.setting()))
+    Ok(show(state.mode_switch.setting()))
 }
 
 fn show(setting: ModeState) -> AdminResponse {

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::access::NamespaceScope;
 use super::call::AdminCall;
-use super::endpoint::{AdminEndpoint, CURSOR, LIMIT, NamespaceScope, ResponseContent, Tag};
+use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
 use super::node::FileKind;
+use super::parameter::{CURSOR, LIMIT};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
@@ -52,7 +54,7 @@ async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
 
 async fn counts(call: &AdminCall<'_>) -> Result<BTreeMap<String, RuleCounts>, AdminProblem> {
     let mut counts: BTreeMap<String, RuleCounts> = BTreeMap::new();
-    if let Some(control) = &call.admin.control {
+    if let Some(control) = &call.state.control {
         for (name, _) in control.namespaces().await? {
             counts.entry(name).or_default();
         }
@@ -60,7 +62,7 @@ async fn counts(call: &AdminCall<'_>) -> Result<BTreeMap<String, RuleCounts>, Ad
             counts.entry(name).or_default().database = rules;
         }
     }
-    for rule in (call.admin.node.file_rules)().iter() {
+    for rule in (call.state.node.file_rules)().iter() {
         let count = counts.entry(rule.namespace.clone()).or_default();
         match rule.kind {
             FileKind::Rules => count.file += 1,

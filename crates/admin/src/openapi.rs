@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{
-    AdminAccess, AdminEndpoint, EndpointHeader, HttpMethod, Parameter, ParameterKind, RequestBody, ResponseContent, Tag,
-};
+use super::access::AdminAccess;
+use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::endpoints::endpoints;
+use super::parameter::{Parameter, ParameterKind};
 use super::schema;
 
 /// The document.

@@ -4,13 +4,12 @@ use serde_json::{Map, Value, json};
 use tollgate_control::record::{OverrideDraft, OverrideRecord};
 use tollgate_control::{Control, Edit, Expect, Kind, OverrideFilter};
 
+use super::access::NamespaceScope;
 use super::body_fields::BodyFields;
 use super::call::{AdminCall, IfMatch};
 use super::changes;
-use super::endpoint::{
-    AdminEndpoint, CURSOR, DRY_RUN, EndpointHeader, HttpMethod, LIMIT, NamespaceScope, ParameterKind, RequestBody,
-    ResponseContent, Tag, parameter, text,
-};
+use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::parameter::{CURSOR, DRY_RUN, LIMIT, ParameterKind, parameter, text};
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
 use super::response::AdminResponse;
@@ -206,7 +205,7 @@ async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
         namespaces: call.namespaces(),
         client_key: call.query().owned("client_key"),
         rule_id: call.query().owned("rule_id"),
-        holds_at: call.query().flag("active").map(|_| call.admin.now()),
+        holds_at: call.query().flag("active").map(|_| call.state.now()),
     };
     let listing = call.control()?.overrides(&filter, &call.page()?).await?;
     let overrides: Value = listing.entries.iter().map(OverrideResource::json).collect();
@@ -215,7 +214,7 @@ async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
 }
 
 async fn end(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let now = call.admin.now();
+    let now = call.state.now();
     let record = call.control()?.overriding(call.namespace(), call.id()).await?;
     let draft = OverrideDraft { valid_until: record.draft.valid_until.min(now), ..record.draft };
     let version = if let Some(IfMatch::Version(version)) = call.request.if_match { version } else { record.version };

@@ -25,6 +25,9 @@ pub struct AdminProblem {
     pub headers: Vec<(&'static str, String)>,
 }
 
+/// Rewrites a problem of the full form for a caller that sent another form.
+pub type MapProblem = fn(AdminProblem) -> AdminProblem;
+
 /// Codes of faults that are about the shape of a body rather than about its values: a body with one of them is not what
 /// the schema says (400), all others are and still cannot be (422).
 const SHAPE: &[&str] = &["unknown-field", "wrong-type", "missing-field", "duplicate-field", "blank", "not-text"];

@@ -3,7 +3,7 @@
 use tollgate_control::Instant;
 use tollgate_rules::{datetime, nearest};
 
-use super::endpoint::{AdminEndpoint, Parameter, ParameterKind};
+use super::parameter::{Parameter, ParameterKind};
 use super::percent::{self, Plus};
 use super::problem::AdminProblem;
 
@@ -16,7 +16,7 @@ const TOKENS: &[&str] = &["token", "access_token", "authorization", "bearer"];
 
 impl QueryParameters {
     /// Reads them.
-    pub fn read(endpoint: &AdminEndpoint, text: Option<&str>) -> Result<QueryParameters, AdminProblem> {
+    pub fn read(accepted: &[&'static Parameter], text: Option<&str>) -> Result<QueryParameters, AdminProblem> {
         let mut query = QueryParameters::default();
         for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -24,15 +24,15 @@ impl QueryParameters {
             let Some((name, value)) = decoded else {
                 return Err(bad("", "A parameter is not percent-encoded UTF-8, or holds a NUL."));
             };
-            let parameter = endpoint.parameters().find(|known| known.name == name);
-            let parameter = parameter.ok_or_else(|| unknown(endpoint, &name))?;
+            let parameter = accepted.iter().copied().find(|known| known.name == name);
+            let parameter = parameter.ok_or_else(|| unknown(accepted, &name))?;
             if query.text(parameter.name).is_some() {
                 return Err(bad(parameter.name, format!("The parameter {name} stands twice.")));
             }
             check(parameter, &value)?;
             query.0.push((parameter.name, value));
         }
-        match endpoint.parameters().find(|known| known.is_required && query.text(known.name).is_none()) {
+        match accepted.iter().find(|known| known.is_required && query.text(known.name).is_none()) {
             Some(missing) => Err(bad(missing.name, format!("The parameter {} is missing.", missing.name))),
             None => Ok(query),
         }
@@ -106,8 +106,8 @@ fn bad(name: &str, detail: impl Into<String>) -> AdminProblem {
     AdminProblem { faults, ..AdminProblem::new(400, "bad_parameter", detail) }
 }
 
-fn unknown(endpoint: &AdminEndpoint, name: &str) -> AdminProblem {
-    let known: Vec<&str> = endpoint.parameters().map(|parameter| parameter.name).collect();
+fn unknown(accepted: &[&Parameter], name: &str) -> AdminProblem {
+    let known: Vec<&str> = accepted.iter().map(|parameter| parameter.name).collect();
     let name = tollgate_rules::problem::quote(name);
     let detail = match (nearest(name.trim_matches('`'), known.iter().copied()), known.is_empty()) {
         (Some(meant), _) => format!("There is no parameter {name}; did you mean {meant}?"),

@@ -12,7 +12,7 @@ use super::changes;
 use super::json;
 use super::merge::merge;
 use super::percent;
-use super::problem::AdminProblem;
+use super::problem::{AdminProblem, MapProblem};
 use super::response::AdminResponse;
 
 /// A kind of thing that the API keeps. Implementors promise that `writable` of a record, read again, makes that record.
@@ -63,9 +63,6 @@ pub(super) trait Resource: Sized + Send + Sync + 'static {
     /// The edit that makes it so.
     fn edit(namespace: &str, id: &str, to: Option<Self::Draft>, expect: Expect) -> Edit;
 }
-
-/// How faults are told to who sent a body in another form than the full one.
-pub(super) type MapProblem = fn(AdminProblem) -> AdminProblem;
 
 /// How often a merge is tried anew when somebody else was faster, and the caller did not mind what is merged into.
 const MERGES: usize = 5;
@@ -180,11 +177,11 @@ pub(super) async fn apply(call: &AdminCall<'_>, edits: Vec<Edit>, action: &str) 
         author: call.author(),
         action: action.to_owned(),
         dry_run: call.dry_run(),
-        idempotency_key: call.request.idempotency_key.clone().filter(|_| call.takes_idempotency_key()),
+        idempotency_key: call.request.idempotency_key.clone(),
     };
     let applied = call.control()?.apply(&order).await?;
     if !order.dry_run && !applied.replayed && !applied.changes.is_empty() {
-        (call.admin.node.changed)();
+        (call.state.node.changed)();
     }
     Ok(applied)
 }
@@ -198,7 +195,7 @@ fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     });
     let named: BTreeSet<(&String, &String)> = named.collect();
     let find = |(namespace, rule_id): (&String, &String)| {
-        (call.admin.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
+        (call.state.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
     };
     named.into_iter().filter_map(find).collect()
 }
@@ -231,7 +228,7 @@ fn shown<T: Resource>(call: &AdminCall<'_>, record: Value) -> AdminResponse {
 /// An id that nobody has: short, for people. The same for the same idempotency key, so that a call that is made again is
 /// the same call.
 async fn fresh_id<T: Resource>(call: &AdminCall<'_>) -> Result<String, AdminProblem> {
-    if let Some(key) = call.request.idempotency_key.as_ref().filter(|_| call.takes_idempotency_key()) {
+    if let Some(key) = &call.request.idempotency_key {
         return Ok(format!("{}-{}", T::PREFIX, hash(&[T::PATH, call.namespace(), &call.author().id, key])));
     }
     for digits in [4, 4, 6, 8] {

@@ -3,13 +3,17 @@
 use serde_json::{Value, json};
 use tollgate_control::Kind;
 
+use super::access::{AdminAccess, NamespaceScope};
 use super::call::AdminCall;
-use super::endpoint::{AdminAccess, AdminEndpoint, NamespaceScope, ResponseContent, Tag};
+use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
 use super::node::{DatabaseHealth, NodeStatus, QuarantinedRow};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
-use super::{docs, openapi};
 use tollgate_service::mask::Mask;
+
+/// Assets of the page about the API.
+pub(super) const STYLE: &str = include_str!("docs/style.css");
+pub(super) const SCRIPT: &str = include_str!("docs/script.js");
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
@@ -31,16 +35,18 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         access: AdminAccess::Open,
         scope: NamespaceScope::Nothing,
         responses: &[(200, ResponseContent::Text("application/json"))],
-        ..AdminEndpoint::get("/openapi.json", "getOpenApi", Tag::Server, "This description, as OpenAPI 3.1", |_| {
-            Box::pin(async { Ok(AdminResponse::text("application/json", openapi::text())) })
+        ..AdminEndpoint::get("/openapi.json", "getOpenApi", Tag::Server, "This description, as OpenAPI 3.1", |call| {
+            Box::pin(async move { Ok(AdminResponse::text("application/json", (call.state.description.openapi)())) })
         })
     },
     AdminEndpoint {
         access: AdminAccess::Open,
         scope: NamespaceScope::Nothing,
         responses: &[(200, ResponseContent::Text("text/html; charset=utf-8"))],
-        ..AdminEndpoint::get("/docs", "getDocs", Tag::Server, "This description, as a page", |_| {
-            Box::pin(async { Ok(AdminResponse::text("text/html; charset=utf-8", docs::page())) })
+        ..AdminEndpoint::get("/docs", "getDocs", Tag::Server, "This description, as a page", |call| {
+            Box::pin(
+                async move { Ok(AdminResponse::text("text/html; charset=utf-8", (call.state.description.page)())) },
+            )
         })
     },
     AdminEndpoint {
@@ -48,7 +54,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         scope: NamespaceScope::Nothing,
         responses: &[(200, ResponseContent::Text("text/css; charset=utf-8"))],
         ..AdminEndpoint::get("/docs/style.css", "getDocsStyle", Tag::Server, "How the page looks", |_| {
-            Box::pin(async { Ok(AdminResponse::text("text/css; charset=utf-8", docs::STYLE)) })
+            Box::pin(async { Ok(AdminResponse::text("text/css; charset=utf-8", STYLE)) })
         })
     },
     AdminEndpoint {
@@ -56,7 +62,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         scope: NamespaceScope::Nothing,
         responses: &[(200, ResponseContent::Text("text/javascript; charset=utf-8"))],
         ..AdminEndpoint::get("/docs/script.js", "getDocsScript", Tag::Server, "What the page can do", |_| {
-            Box::pin(async { Ok(AdminResponse::text("text/javascript; charset=utf-8", docs::SCRIPT)) })
+            Box::pin(async { Ok(AdminResponse::text("text/javascript; charset=utf-8", SCRIPT)) })
         })
     },
 ];
@@ -77,7 +83,7 @@ const HIDDEN: &str = "a rules file could not be loaded";
 
 fn status(call: &AdminCall<'_>) -> AdminResponse {
     let NodeStatus { node, serving, generation, database, refreshed_at, quarantined, store, file_errors } =
-        (call.admin.node.status)();
+        (call.state.node.status)();
     let error = if let DatabaseHealth::Away(error) = &database { Some(error.as_str()) } else { None };
     let mask = call.mask();
     let sees_all = call.identity().is_some_and(|identity| identity.namespaces.is_none());
@@ -89,7 +95,7 @@ fn status(call: &AdminCall<'_>) -> AdminResponse {
         "generation": generation,
         "database": { "state": database.name(), "error": error },
         "refreshed_at": refreshed_at.map(|at| at.to_string()),
-        "mode": call.admin.mode_switch.setting().mode.name(),
+        "mode": call.state.mode_switch.setting().mode.name(),
         "store": store.iter().map(|server| json!({ "address": server.address, "state": server.state })).collect::<Value>(),
         "file_errors": file_errors.iter().map(|error| if sees_all { error.as_str() } else { HIDDEN }).collect::<Value>(),
         "quarantined": theirs.map(|row| show(row, &mask)).collect::<Value>(),

@@ -5,8 +5,7 @@ use serde_json::{Map, Value, json};
 use tollgate_control::Fault;
 use tollgate_rules::duration;
 
-use super::problem::{AdminProblem, fault};
-use super::resource::MapProblem;
+use super::problem::{AdminProblem, MapProblem, fault};
 
 /// Fields of the short form, and where in the full form they stand.
 const FIELDS: &[(&str, &[&str])] = &[

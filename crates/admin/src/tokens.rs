@@ -6,9 +6,10 @@ use tollgate_control::{Instant, TokenDraft};
 use tollgate_rules::problem::quote;
 use tollgate_rules::{check, duration};
 
+use super::access::{AdminAccess, NamespaceScope};
 use super::body_fields::BodyFields;
 use super::call::AdminCall;
-use super::endpoint::{AdminAccess, AdminEndpoint, HttpMethod, NamespaceScope, RequestBody, ResponseContent, Tag};
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::json;
 use super::percent;
 use super::problem::AdminProblem;
@@ -72,8 +73,8 @@ async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
 async fn create(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let draft = read(call)?;
     let (record, token) = call.control()?.create_token(&draft, &call.author()).await?;
-    call.admin.tokens.add(&record);
-    (call.admin.node.changed)();
+    call.state.tokens.add(&record);
+    (call.state.node.changed)();
     let mut body = show(&record);
     if let Value::Object(members) = &mut body {
         members.insert("token".to_owned(), token.into());
@@ -84,8 +85,8 @@ async fn create(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
 async fn revoke(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let token = find(call).await?;
     call.control()?.revoke_token(&token.token_id, &call.author()).await?;
-    call.admin.tokens.remove(&token.token_id);
-    (call.admin.node.changed)();
+    call.state.tokens.remove(&token.token_id);
+    (call.state.node.changed)();
     Ok(AdminResponse::nothing(204))
 }
 
@@ -125,7 +126,7 @@ fn read(call: &AdminCall<'_>) -> Result<TokenDraft, AdminProblem> {
     if namespaces.as_ref().is_some_and(Vec::is_empty) {
         fields.refuse("namespaces", "out-of-range", "namespaces is empty", "name some, or leave it out for all");
     }
-    let mut expires_at = expiry(&mut fields, call.admin.now());
+    let mut expires_at = expiry(&mut fields, call.state.now());
     // A token that ends cannot live on in one that it made.
     if let Some(end) = call.identity().and_then(|identity| identity.expires_at) {
         if expires_at.is_some_and(|wanted| wanted > end) {

@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 use tollgate_control::{By, Offender, Violation, ViolationFilter, ViolationRecord};
 
+use super::access::NamespaceScope;
 use super::call::AdminCall;
-use super::endpoint::{
-    AdminEndpoint, CURSOR, FROM, LIMIT, NamespaceScope, Parameter, ParameterKind, ResponseContent, TO, Tag, parameter,
-    text,
-};
+use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
+use super::parameter::{CURSOR, FROM, LIMIT, Parameter, ParameterKind, TO, parameter, text};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 use tollgate_service::mask::Mask;
@@ -69,7 +68,7 @@ fn filter(call: &AdminCall<'_>) -> ViolationFilter {
     let query = call.query();
     ViolationFilter {
         namespaces: call.namespaces(),
-        client_keys: query.text("client_key").map(|key| call.admin.key_hashing.names(key)),
+        client_keys: query.text("client_key").map(|key| call.state.key_hashing.names(key)),
         endpoint: query.owned("endpoint"),
         rule_id: query.owned("rule_id"),
         is_shadow: query.flag("shadow"),

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 use tollgate_control::Expect;
 
-use super::{RuleResource, in_file, list, show_file};
+use super::file_rules::{in_file, show_file};
+use super::list;
+use super::resource::RuleResource;
 use crate::call::{AdminCall, IfMatch};
 use crate::merge::merge;
 use crate::problem::AdminProblem;

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use tollgate_control::{Page, RuleFilter};
 
+use super::file_rules::show_file;
 use super::mode::RuleModes;
 use super::path_filter::PathFilter;
-use super::{RuleResource, show_file};
+use super::resource::RuleResource;
 use crate::call::AdminCall;
 use crate::node::{FileKind, FileRule};
 use crate::problem::AdminProblem;
@@ -52,7 +53,7 @@ pub(super) async fn list(call: &AdminCall<'_>) -> Result<(Vec<Value>, Option<Str
     let mut rules = Vec::new();
     let mut position = ListPosition::read(after.as_deref());
     if let ListPosition::Files(seen) = position {
-        let all = (call.admin.node.file_rules)();
+        let all = (call.state.node.file_rules)();
         let mut fitting = all
             .iter()
             .filter(|rule| source.is_none_or(|source| source == rule.kind.name()) && fits(rule, &filter))
@@ -68,7 +69,7 @@ pub(super) async fn list(call: &AdminCall<'_>) -> Result<(Vec<Value>, Option<Str
     let mut next = Some(position);
     if let Some(ListPosition::Database(after)) = &next {
         let after = after.clone();
-        next = match (source, &call.admin.control) {
+        next = match (source, &call.state.control) {
             (Some("file" | "envoy"), _) | (_, None) => None,
             (_, Some(_)) if room == 0 => Some(ListPosition::Database(None)),
             (_, Some(control)) => {

@@ -9,9 +9,11 @@ use serde_json::{Value, json};
 use tollgate_control::record::{Role, RuleModeDraft, RuleModeRecord};
 use tollgate_control::{Edit, Expect, Mode};
 
+use crate::access::AdminAccess;
 use crate::body_fields::BodyFields;
 use crate::call::AdminCall;
-use crate::endpoint::{AdminAccess, AdminEndpoint, DRY_RUN, HttpMethod, RequestBody, ResponseContent, Tag};
+use crate::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
+use crate::parameter::DRY_RUN;
 use crate::problem::AdminProblem;
 use crate::response::AdminResponse;
 use crate::{changes, json, resource};
@@ -98,7 +100,7 @@ pub(super) struct RuleModes(HashMap<(String, String), RuleModeRecord>);
 impl RuleModes {
     /// Those of the namespaces that a call is about.
     pub(super) async fn read(call: &AdminCall<'_>) -> Result<RuleModes, AdminProblem> {
-        let Some(control) = &call.admin.control else { return Ok(RuleModes(HashMap::new())) };
+        let Some(control) = &call.state.control else { return Ok(RuleModes(HashMap::new())) };
         let records = control.rule_modes(call.namespaces().as_deref()).await?;
         let by_rule = |record: RuleModeRecord| ((record.namespace.clone(), record.rule_id.clone()), record);
         Ok(RuleModes(records.into_iter().map(by_rule).collect()))

@@ -1,15 +1,15 @@
 //! What can be done with rules.
 
 use serde_json::json;
-use tollgate_control::record::Role;
 
-use super::{RuleResource, aliases, get, list, refresh};
-use crate::endpoint::{
-    AdminAccess, AdminEndpoint, CURSOR, DRY_RUN, EndpointHeader, HttpMethod, LIMIT, NamespaceScope, Parameter,
-    ParameterKind, RequestBody, ResponseContent, Tag, parameter, text,
-};
+use super::read::{get, refresh};
+use super::resource::RuleResource;
+use super::{aliases, list};
+use crate::access::NamespaceScope;
+use crate::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use crate::parameter::{CURSOR, DRY_RUN, LIMIT, Parameter, ParameterKind, parameter, text};
+use crate::resource;
 use crate::response::AdminResponse;
-use crate::{import_export, resource};
 
 const ONE: &str = "/v1/rules/{rule_id}";
 const EITHER: &[&str] = &["RuleInput", "ShortRuleInput"];
@@ -93,33 +93,6 @@ pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
             Tag::Rules,
             "Let all nodes read everything anew",
             |call| Box::pin(refresh(call)),
-        )
-    },
-    AdminEndpoint {
-        detail: "Rules, clients and overrides of the database, as a rules file. It holds client keys, so it is for operators.",
-        access: AdminAccess::Needs(Role::Operator),
-        responses: &[(200, ResponseContent::Text("application/yaml"))],
-        ..AdminEndpoint::get(
-            "/v1/rules/export",
-            "exportRules",
-            Tag::Rules,
-            "Export a namespace as a rules file",
-            |call| Box::pin(import_export::export(call)),
-        )
-    },
-    AdminEndpoint {
-        detail: "Everything in the file is made or replaced, as one generation; what the file does not have stays, unless \
-                 `prune` says otherwise.",
-        query: &[DRY_RUN, parameter("prune", ParameterKind::Flag, "Also remove rules that the file does not have.")],
-        body: RequestBody::Yaml,
-        responses: &[(200, ResponseContent::Json("Changes"))],
-        ..AdminEndpoint::change(
-            HttpMethod::Post,
-            "/v1/rules/import",
-            "importRules",
-            Tag::Rules,
-            "Import a rules file",
-            |call| Box::pin(import_export::import(call)),
         )
     },
     AdminEndpoint {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{answer, flag, list, maybe_time, number, object, reference, text, time, word};
+use super::builders::{self, answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
 const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
 
@@ -83,7 +83,7 @@ fn history() -> Vec<(&'static str, Value)> {
     });
     let changes = json!({ "changes": number("How many things it changed.") });
     vec![
-        ("AuditRow", answer(super::together(&[&identity, &row]))),
+        ("AuditRow", answer(builders::together(&[&identity, &row]))),
         ("AuditList", list("audit", "AuditRow")),
         (
             "Verified",
@@ -93,7 +93,7 @@ fn history() -> Vec<(&'static str, Value)> {
                 "broken_at": { "type": ["integer", "null"], "format": "int64", "description": "The first row that is not." },
             })),
         ),
-        ("Generation", answer(super::together(&[&identity, &changes]))),
+        ("Generation", answer(builders::together(&[&identity, &changes]))),
         ("GenerationList", list("generations", "Generation")),
     ]
 }
