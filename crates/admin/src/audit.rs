@@ -1,26 +1,26 @@
-//! AdminIdentity changed what, when.
+//! Who changed what, when.
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
 use tollgate_control::{AuditFilter, AuditRecord, RecordKind};
 
-use super::call::Call;
+use super::access::{AdminAccess, NamespaceScope};
+use super::call::AdminCall;
 use super::changes;
-use super::endpoint::{
-    Access, CURSOR, Content, Endpoint, FROM, LIMIT, NamespaceScope, TO, Tag, Takes, parameter, text,
-};
+use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
+use super::parameter::{CURSOR, FROM, LIMIT, ParameterKind, TO, parameter, text};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 use tollgate_service::mask::Mask;
 
 const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
         detail: "The latest first.",
-        reach: NamespaceScope::Namespaces,
+        scope: NamespaceScope::Namespaces,
         query: &[
-            parameter("kind", Takes::OneOf(KINDS), "About this kind of thing."),
+            parameter("kind", ParameterKind::OneOf(KINDS), "About this kind of thing."),
             text("id", "About the thing of this id."),
             text("author", "By the token of this id."),
             FROM,
@@ -28,21 +28,25 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             LIMIT,
             CURSOR,
         ],
-        answers: &[(200, Content::Json("AuditList"))],
-        ..Endpoint::get("/v1/audit", "listAudit", Tag::Audit, "Read the audit", |call| Box::pin(list(call)))
+        responses: &[(200, ResponseContent::Json("AuditList"))],
+        ..AdminEndpoint::get("/v1/audit", "listAudit", Tag::Audit, "Read the audit", |call| Box::pin(list(call)))
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "Walks the whole chain of hashes.",
-        access: Access::Needs(Role::Admin),
-        reach: NamespaceScope::Everything,
-        answers: &[(200, Content::Json("Verified"))],
-        ..Endpoint::get("/v1/audit/verify", "verifyAudit", Tag::Audit, "Check that nobody changed the audit", |call| {
-            Box::pin(verify(call))
-        })
+        access: AdminAccess::Needs(Role::Admin),
+        scope: NamespaceScope::Everything,
+        responses: &[(200, ResponseContent::Json("Verified"))],
+        ..AdminEndpoint::get(
+            "/v1/audit/verify",
+            "verifyAudit",
+            Tag::Audit,
+            "Check that nobody changed the audit",
+            |call| Box::pin(verify(call)),
+        )
     },
 ];
 
-async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if !call.may_see() {
         return Ok(AdminResponse::json(&json!({ "audit": [], "next_cursor": null })));
     }
@@ -66,7 +70,7 @@ fn show(record: &AuditRecord, mask: &Mask<'_>) -> Value {
     changes::masked(mask, record.kind, record.json())
 }
 
-async fn verify(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn verify(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let verified = call.control()?.verify_audit().await?;
     Ok(AdminResponse::json(&json!({
         "rows": verified.rows,

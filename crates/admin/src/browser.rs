@@ -13,20 +13,20 @@ use tollgate_web::{Authority, Head};
 
 /// Names and addresses under which the admin port may be called.
 #[derive(Clone, Debug, Default)]
-pub struct Hosts {
+pub struct AllowedHosts {
     allowed: Vec<String>,
     /// The address that was bound. `None` if it is none in particular: behind it, any address may lead here.
     bound: Option<IpAddr>,
 }
 
-impl Hosts {
+impl AllowedHosts {
     /// These names, beside loopback names and the address that was bound.
-    pub fn new(allowed: &[String], bound: &Address) -> Hosts {
+    pub fn new(allowed: &[String], bound: &Address) -> AllowedHosts {
         let bound = match bound {
             Address::Tcp(address) if !address.ip().is_unspecified() => Some(address.ip().to_canonical()),
             Address::Tcp(_) | Address::Unix(_) => None,
         };
-        Hosts { allowed: allowed.iter().map(|name| name.to_ascii_lowercase()).collect(), bound }
+        AllowedHosts { allowed: allowed.iter().map(|name| name.to_ascii_lowercase()).collect(), bound }
     }
 
     /// Refuses calls under a name that is not ours.
@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn names_that_are_not_ours_are_refused() {
-        let hosts = Hosts::new(&["Limits.Example.com".to_owned(), "192.0.2.7".to_owned()], &Address::loopback(8090));
+        let hosts =
+            AllowedHosts::new(&["Limits.Example.com".to_owned(), "192.0.2.7".to_owned()], &Address::loopback(8090));
         let check = |host: &str| is_taken(&hosts, host);
         for good in [
             "localhost",
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn addresses_are_ours_if_they_lead_here() {
-        let bound = |address: &str| Hosts::new(&[], &address.parse().unwrap());
+        let bound = |address: &str| AllowedHosts::new(&[], &address.parse().unwrap());
         for (address, good, bad) in [
             ("192.0.2.1:8090", "192.0.2.1:8090", "127.0.0.1"),
             ("[::1]:8090", "127.0.0.1", "192.0.2.1"),
@@ -131,7 +132,7 @@ mod tests {
         }
     }
 
-    fn is_taken(hosts: &Hosts, host: &str) -> bool {
+    fn is_taken(hosts: &AllowedHosts, host: &str) -> bool {
         hosts.check(&Head { host: Some(host.as_bytes()), ..Head::default() }).is_ok()
     }
 

@@ -3,22 +3,25 @@
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Page, Precondition};
 
-use super::Admin;
-use super::endpoint::{Endpoint, Header, NamespaceScope};
+use super::access::NamespaceScope;
 use super::problem::AdminProblem;
-use super::query::Query;
+use super::query::QueryParameters;
+use super::state::AdminState;
 use tollgate_service::admin_tokens::AdminIdentity;
 use tollgate_service::mask::Mask;
 
 /// What is remembered of a head while its body is read.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    pub(super) endpoint: &'static Endpoint,
-    pub(super) places: Vec<String>,
-    pub(super) query: Query,
-    pub(super) who: Option<AdminIdentity>,
+pub struct AdminRequest {
+    /// The endpoint's path, with its braces.
+    pub(super) path: &'static str,
+    pub(super) scope: NamespaceScope,
+    pub(super) path_parameters: Vec<String>,
+    pub(super) query: QueryParameters,
+    pub(super) identity: Option<AdminIdentity>,
     pub(super) if_match: Option<IfMatch>,
     pub(super) if_none_match: Option<IfMatch>,
+    /// Only where the endpoint knows idempotency keys; elsewhere they are ignored.
     pub(super) idempotency_key: Option<String>,
 }
 
@@ -35,16 +38,16 @@ pub enum IfMatch {
 pub const NEVER: i64 = -1;
 
 /// A call, its body read.
-pub struct Call<'a> {
-    pub(super) admin: &'a Admin,
-    pub(super) asked: &'a Asked,
+pub struct AdminCall<'a> {
+    pub(super) state: &'a AdminState,
+    pub(super) request: &'a AdminRequest,
     pub(super) body: &'a [u8],
 }
 
-impl<'a> Call<'a> {
+impl<'a> AdminCall<'a> {
     /// The database; without one, nothing can be changed.
     pub(super) fn control(&self) -> Result<&'a Control, AdminProblem> {
-        self.admin.control.as_ref().ok_or_else(|| {
+        self.state.control.as_ref().ok_or_else(|| {
             AdminProblem::new(
                 503,
                 "no_database",
@@ -56,74 +59,69 @@ impl<'a> Call<'a> {
 
     /// What stands where the path has its first braces.
     pub(super) fn id(&self) -> &'a str {
-        self.asked.places.first().map_or("", String::as_str)
+        self.request.path_parameters.first().map_or("", String::as_str)
     }
 
-    pub(super) fn query(&self) -> &'a Query {
-        &self.asked.query
+    pub(super) fn query(&self) -> &'a QueryParameters {
+        &self.request.query
     }
 
     /// The namespace of a call that has one.
     pub(super) fn namespace(&self) -> &'a str {
-        namespace(self.asked)
+        namespace(self.request)
     }
 
     /// The namespaces that are looked at; `None` for all. An error where there would be nothing to see.
     pub(super) fn namespaces(&self) -> Option<Vec<String>> {
-        match (self.asked.endpoint.reach, self.query().text("namespace")) {
+        match (self.request.scope, self.query().text("namespace")) {
             (NamespaceScope::Namespace, _) => Some(vec![self.namespace().to_owned()]),
             (_, Some(name)) => Some(vec![name.to_owned()]),
-            (_, None) => self.who().and_then(|who| who.namespaces.clone()),
+            (_, None) => self.identity().and_then(|identity| identity.namespaces.clone()),
         }
     }
 
     /// False if the call is about a namespace that is not the caller's: reading then finds nothing.
     pub(super) fn may_see(&self) -> bool {
-        may_see(self.asked)
+        may_see(self.request)
     }
 
-    /// AdminIdentity asks.
-    pub(super) fn who(&self) -> Option<&'a AdminIdentity> {
-        self.asked.who.as_ref()
+    /// Who asks.
+    pub(super) fn identity(&self) -> Option<&'a AdminIdentity> {
+        self.request.identity.as_ref()
     }
 
     /// Whom the audit names.
     pub(super) fn author(&self) -> Author {
-        self.who().map_or_else(|| Author { id: "node".to_owned(), name: String::new() }, AdminIdentity::author)
+        self.identity().map_or_else(|| Author { id: "node".to_owned(), name: String::new() }, AdminIdentity::author)
     }
 
     /// How client keys are shown to who asks.
     pub(super) fn mask(&self) -> Mask<'a> {
-        match self.who().is_some_and(|who| who.role >= Role::Operator) {
+        match self.identity().is_some_and(|identity| identity.role >= Role::Operator) {
             true => Mask::Plain,
-            false => Mask::Under(&self.admin.secret),
+            false => Mask::Under(&self.state.secret),
         }
     }
 
     /// Which piece of a list.
     pub(super) fn page(&self) -> Result<Page, AdminProblem> {
-        let after = self.query().text("cursor").map(|cursor| self.admin.cursors.open(self.asked.endpoint.path, cursor));
+        let after = self.query().text("cursor").map(|cursor| self.state.cursors.open(self.request.path, cursor));
         let limit = self.query().number("limit").and_then(|limit| u32::try_from(limit).ok()).unwrap_or(100);
         Ok(Page { limit, after: after.transpose()? })
     }
 
     /// A cursor as callers see it.
     pub(super) fn cursor(&self, next: Option<&str>) -> Option<String> {
-        next.map(|next| self.admin.cursors.seal(self.asked.endpoint.path, next))
+        next.map(|next| self.state.cursors.seal(self.request.path, next))
     }
 
     pub(super) fn dry_run(&self) -> bool {
         self.query().flag("dry_run").unwrap_or(false)
     }
 
-    /// True if the endpoint knows idempotency keys; elsewhere they are passed over.
-    pub(super) fn takes_idempotency_key(&self) -> bool {
-        self.asked.endpoint.headers.contains(&Header::IdempotencyKey)
-    }
-
     /// What must be true of what is replaced.
     pub(super) fn replaces(&self) -> Result<Precondition, AdminProblem> {
-        match (self.asked.if_match, self.asked.if_none_match) {
+        match (self.request.if_match, self.request.if_none_match) {
             (Some(_), Some(_)) => Err(bad_precondition("Send If-Match or If-None-Match, not both.")),
             (None, Some(IfMatch::Anything)) => Ok(Precondition::Absent),
             (None, Some(IfMatch::Version(_))) => Err(bad_precondition("If-None-Match can only be * here.")),
@@ -135,12 +133,12 @@ impl<'a> Call<'a> {
 
     /// What must be true of what is merged into.
     pub(super) fn merges(&self) -> Result<IfMatch, AdminProblem> {
-        self.asked.if_match.ok_or_else(|| required("Send If-Match with the ETag that you read, or If-Match: *."))
+        self.request.if_match.ok_or_else(|| required("Send If-Match with the ETag that you read, or If-Match: *."))
     }
 
     /// What must be true of what is removed.
     pub(super) fn removes(&self) -> Precondition {
-        match self.asked.if_match {
+        match self.request.if_match {
             None | Some(IfMatch::Anything) => Precondition::Present,
             Some(IfMatch::Version(version)) => Precondition::Version(version),
         }
@@ -156,21 +154,21 @@ fn required(detail: &str) -> AdminProblem {
 }
 
 /// The namespace of a call that has one: named, or the only one the token is for, or `default`.
-pub(super) fn namespace(asked: &Asked) -> &str {
-    let only = asked.who.as_ref().and_then(|who| match who.namespaces.as_deref() {
+pub(super) fn namespace(request: &AdminRequest) -> &str {
+    let only = request.identity.as_ref().and_then(|identity| match identity.namespaces.as_deref() {
         Some([only]) => Some(only.as_str()),
         _ => None,
     });
-    asked.query.text("namespace").or(only).unwrap_or("default")
+    request.query.text("namespace").or(only).unwrap_or("default")
 }
 
-pub(super) fn may_see(asked: &Asked) -> bool {
-    let Some(who) = &asked.who else { return true };
-    match asked.endpoint.reach {
-        NamespaceScope::Namespace => who.may_see(namespace(asked)),
-        NamespaceScope::Namespaces => asked.query.text("namespace").is_none_or(|name| who.may_see(name)),
+pub(super) fn may_see(request: &AdminRequest) -> bool {
+    let Some(identity) = &request.identity else { return true };
+    match request.scope {
+        NamespaceScope::Namespace => identity.may_see(namespace(request)),
+        NamespaceScope::Namespaces => request.query.text("namespace").is_none_or(|name| identity.may_see(name)),
         NamespaceScope::Nothing => true,
-        NamespaceScope::Everything => who.namespaces.is_none(),
+        NamespaceScope::Everything => identity.namespaces.is_none(),
     }
 }
 

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use tollgate_control::{AppliedChanges, Change, RecordKind};
 
-use super::call::Call;
+use super::call::AdminCall;
 use super::response::AdminResponse;
 use tollgate_service::mask::Mask;
 
 /// What an order did, or would have done.
-pub(super) fn said(call: &Call<'_>, applied: &AppliedChanges) -> AdminResponse {
+pub(super) fn response(call: &AdminCall<'_>, applied: &AppliedChanges) -> AdminResponse {
     let mut body = json!({ "generation": applied.generation, "changes": shown(&call.mask(), &applied.changes) });
     if let (true, Value::Object(members)) = (call.dry_run(), &mut body) {
         members.insert("dry_run".to_owned(), true.into());

@@ -6,17 +6,18 @@ use serde_json::{Map, Value, json};
 use tollgate_control::record::{ClientDraft, ClientRecord};
 use tollgate_control::{ClientFilter, Control, Edit, Precondition, RecordKind};
 
-use super::call::Call;
-use super::endpoint::{Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, Tag, text};
-use super::fields::Fields;
+use super::body_fields::BodyFields;
+use super::call::AdminCall;
+use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::parameter::{CURSOR, DRY_RUN, LIMIT, text};
 use super::problem::AdminProblem;
+use super::resource::{self, Resource};
 use super::response::AdminResponse;
-use super::thing::{self, Thing};
 
 const ONE: &str = "/v1/clients/{client_key}";
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
         query: &[
             text("tier", "Of this tier."),
             text("organisation", "Of this organisation."),
@@ -24,65 +25,70 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             LIMIT,
             CURSOR,
         ],
-        answers: &[(200, Content::Json("ClientList"))],
-        ..Endpoint::get("/v1/clients", "listClients", Tag::Clients, "List clients", |call| Box::pin(list(call)))
+        responses: &[(200, ResponseContent::Json("ClientList"))],
+        ..AdminEndpoint::get("/v1/clients", "listClients", Tag::Clients, "List clients", |call| Box::pin(list(call)))
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IdempotencyKey],
-        body: Body::Json(&["ClientInput"]),
-        answers: &[(201, Content::Created("Client")), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(Method::Post, "/v1/clients", "createClient", Tag::Clients, "Make a client known", |call| {
-            Box::pin(thing::create::<Client>(call))
+        headers: &[EndpointHeader::IdempotencyKey],
+        body: RequestBody::Json(&["ClientInput"]),
+        responses: &[(201, ResponseContent::Created("Client")), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
+            "/v1/clients",
+            "createClient",
+            Tag::Clients,
+            "Make a client known",
+            |call| Box::pin(resource::create::<ClientResource>(call)),
+        )
+    },
+    AdminEndpoint {
+        headers: &[EndpointHeader::IfNoneMatch],
+        responses: &[(200, ResponseContent::Versioned("Client"))],
+        ..AdminEndpoint::get(ONE, "getClient", Tag::Clients, "Read what is known of a client", |call| {
+            Box::pin(resource::get::<ClientResource>(call))
         })
     },
-    Endpoint {
-        headers: &[Header::IfNoneMatch],
-        answers: &[(200, Content::Versioned("Client"))],
-        ..Endpoint::get(ONE, "getClient", Tag::Clients, "Read what is known of a client", |call| {
-            Box::pin(thing::get::<Client>(call))
-        })
-    },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatch, Header::IfNoneMatch],
-        body: Body::Json(&["ClientBody"]),
-        answers: &[(200, Content::Versioned("Client")), (201, Content::Created("Client"))],
-        ..Endpoint::change(
-            Method::Put,
+        headers: &[EndpointHeader::IfMatch, EndpointHeader::IfNoneMatch],
+        body: RequestBody::Json(&["ClientBody"]),
+        responses: &[(200, ResponseContent::Versioned("Client")), (201, ResponseContent::Created("Client"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Put,
             ONE,
             "replaceClient",
             Tag::Clients,
             "Replace what is known of a client",
-            |call| Box::pin(thing::replace::<Client>(call)),
+            |call| Box::pin(resource::replace::<ClientResource>(call)),
         )
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatch],
-        body: Body::Patch(&["ClientPatch"]),
-        answers: &[(200, Content::Versioned("Client"))],
-        ..Endpoint::change(Method::Patch, ONE, "updateClient", Tag::Clients, "Change parts of it", |call| {
-            Box::pin(thing::patch::<Client>(call))
+        headers: &[EndpointHeader::IfMatch],
+        body: RequestBody::Patch(&["ClientPatch"]),
+        responses: &[(200, ResponseContent::Versioned("Client"))],
+        ..AdminEndpoint::change(HttpMethod::Patch, ONE, "updateClient", Tag::Clients, "Change parts of it", |call| {
+            Box::pin(resource::patch::<ClientResource>(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatchOptional],
-        answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(Method::Delete, ONE, "deleteClient", Tag::Clients, "Forget a client", |call| {
-            Box::pin(thing::delete::<Client>(call))
+        headers: &[EndpointHeader::IfMatchOptional],
+        responses: &[(204, ResponseContent::Nothing), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(HttpMethod::Delete, ONE, "deleteClient", Tag::Clients, "Forget a client", |call| {
+            Box::pin(resource::delete::<ClientResource>(call))
         })
     },
 ];
 
 /// Clients, as things that are kept.
-pub(super) struct Client;
+pub(super) struct ClientResource;
 
 const FIELDS: &[&str] =
     &["client_key", "namespace", "tier", "organisation", "attributes", "created_at", "updated_at", "version"];
 
-impl Thing for Client {
+impl Resource for ClientResource {
     const KIND: RecordKind = RecordKind::Client;
     const PATH: &'static str = "/v1/clients";
     const PREFIX: &'static str = "client";
@@ -90,18 +96,18 @@ impl Thing for Client {
     type Draft = ClientDraft;
 
     fn read(
-        call: &Call<'_>,
+        call: &AdminCall<'_>,
         id: Option<&str>,
         body: Map<String, Value>,
     ) -> Result<(Option<String>, ClientDraft), AdminProblem> {
-        let mut fields = Fields::of(body, FIELDS);
+        let mut fields = BodyFields::of(body, FIELDS);
         fields.same("namespace", call.namespace());
         let named = match id {
             Some(id) => {
                 fields.same("client_key", id);
                 None
             }
-            None => Some(fields.needed_text("client_key", "who it is, such as \"user:42\"")),
+            None => Some(fields.required_text("client_key", "who it is, such as \"user:42\"")),
         };
         let draft = ClientDraft {
             tier: fields.text("tier"),
@@ -134,7 +140,7 @@ impl Thing for Client {
     }
 }
 
-fn attributes(fields: &mut Fields) -> BTreeMap<String, String> {
+fn attributes(fields: &mut BodyFields) -> BTreeMap<String, String> {
     let mut attributes = BTreeMap::new();
     match fields.take("attributes") {
         None => {}
@@ -156,9 +162,9 @@ fn attributes(fields: &mut Fields) -> BTreeMap<String, String> {
     attributes
 }
 
-async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if call.mask().hides() && call.query().text("prefix").is_some() {
-        let detail = "AdminIdentity may not see client keys may not search for their beginnings either.";
+        let detail = "Who may not see client keys may not search for their beginnings either.";
         return Err(AdminProblem::new(403, "role_too_weak", detail));
     }
     if !call.may_see() {
@@ -171,7 +177,7 @@ async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
         prefix: call.query().owned("prefix"),
     };
     let listing = call.control()?.clients(&filter, &call.page()?).await?;
-    let clients: Value = listing.entries.iter().map(Client::json).collect();
+    let clients: Value = listing.entries.iter().map(ClientResource::json).collect();
     let body = json!({ "clients": clients, "next_cursor": call.cursor(listing.next.as_deref()) });
     Ok(AdminResponse::json(&call.mask().value(body)))
 }

@@ -10,12 +10,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::problem::AdminProblem;
 
 /// Seals and opens cursors.
-pub struct Cursors(Option<RandomizedNonceKey>);
+pub struct CursorSealer(Option<RandomizedNonceKey>);
 
-impl Cursors {
+impl CursorSealer {
     /// Under a secret that all nodes share, so that a list can be read on from another one.
-    pub fn new(secret: &[u8; 32]) -> Cursors {
-        Cursors(RandomizedNonceKey::new(&AES_256_GCM, secret).ok())
+    pub fn new(secret: &[u8; 32]) -> CursorSealer {
+        CursorSealer(RandomizedNonceKey::new(&AES_256_GCM, secret).ok())
     }
 
     /// A cursor of the list at `path`, as text.
@@ -44,7 +44,7 @@ impl Cursors {
     }
 }
 
-impl fmt::Debug for Cursors {
+impl fmt::Debug for CursorSealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Cursors")
     }
@@ -56,11 +56,11 @@ mod tests {
 
     #[test]
     fn a_cursor_opens_where_it_came_from_and_shows_nothing() {
-        let cursors = Cursors::new(&[7; 32]);
+        let cursors = CursorSealer::new(&[7; 32]);
         let text = cursors.seal("/v1/clients", "key:abc");
         assert!(!text.contains("abc") && text.bytes().all(|byte| byte.is_ascii_graphic()));
         assert_eq!(cursors.open("/v1/clients", &text).as_deref(), Ok("key:abc"));
-        assert_eq!(Cursors::new(&[7; 32]).open("/v1/clients", &text).as_deref(), Ok("key:abc"), "another node");
+        assert_eq!(CursorSealer::new(&[7; 32]).open("/v1/clients", &text).as_deref(), Ok("key:abc"), "another node");
         for (path, text) in
             [("/v1/rules", text.as_str()), ("/v1/clients", ""), ("/v1/clients", "AAAA"), ("/v1/clients", "%")]
         {

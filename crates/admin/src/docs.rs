@@ -5,12 +5,10 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::endpoint::{Access, Body, Endpoint, Method, Tag};
+use super::access::AdminAccess;
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, Tag};
 use super::endpoints::endpoints;
 use super::openapi;
-
-pub(super) const STYLE: &str = include_str!("docs/style.css");
-pub(super) const SCRIPT: &str = include_str!("docs/script.js");
 
 /// The page, made once.
 pub(super) fn page() -> &'static str {
@@ -50,7 +48,7 @@ fn write() -> String {
     page
 }
 
-fn write_operation(page: &mut String, endpoint: &Endpoint, operation: &Value) {
+fn write_operation(page: &mut String, endpoint: &AdminEndpoint, operation: &Value) {
     let (method, path) = (endpoint.method.name(), escaped(endpoint.path));
     let _ = writeln!(
         page,
@@ -94,22 +92,22 @@ fn write_operation(page: &mut String, endpoint: &Endpoint, operation: &Value) {
 }
 
 /// A call that works once the names in capitals are filled in.
-fn curl(endpoint: &Endpoint) -> String {
+fn curl(endpoint: &AdminEndpoint) -> String {
     let mut call = String::from("curl -s");
-    if endpoint.method != Method::Get {
+    if endpoint.method != HttpMethod::Get {
         call += &format!(" -X {}", endpoint.method.name());
     }
-    if endpoint.access != Access::Open {
+    if endpoint.access != AdminAccess::Open {
         call += " -H \"Authorization: Bearer $TOLLGATE_TOKEN\"";
     }
-    if endpoint.headers.contains(&super::endpoint::Header::IfMatch) {
+    if endpoint.headers.contains(&super::endpoint::EndpointHeader::IfMatch) {
         call += " -H 'If-Match: \"VERSION\"'";
     }
     call += match endpoint.body {
-        Body::None => "",
-        Body::Json(_) => " -H 'Content-Type: application/json'",
-        Body::Patch(_) => " -H 'Content-Type: application/merge-patch+json'",
-        Body::Yaml => " -H 'Content-Type: application/yaml'",
+        RequestBody::None => "",
+        RequestBody::Json(_) => " -H 'Content-Type: application/json'",
+        RequestBody::Patch(_) => " -H 'Content-Type: application/merge-patch+json'",
+        RequestBody::Yaml => " -H 'Content-Type: application/yaml'",
     };
     let path = endpoint.path.split('/').map(|part| match part.strip_prefix('{') {
         Some(name) => name.trim_end_matches('}').to_ascii_uppercase(),
@@ -117,9 +115,9 @@ fn curl(endpoint: &Endpoint) -> String {
     });
     call += &format!(" $TOLLGATE_URL{}", path.collect::<Vec<String>>().join("/"));
     call + match endpoint.body {
-        Body::None => "",
-        Body::Json(names) | Body::Patch(names) => example(names),
-        Body::Yaml => " --data-binary @rules.yaml",
+        RequestBody::None => "",
+        RequestBody::Json(names) | RequestBody::Patch(names) => example(names),
+        RequestBody::Yaml => " --data-binary @rules.yaml",
     }
 }
 
@@ -219,6 +217,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::{SCRIPT, STYLE};
 
     #[test]
     fn the_page_shows_everything_and_fetches_nothing_from_elsewhere() {

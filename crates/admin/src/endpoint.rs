@@ -8,15 +8,17 @@ use std::pin::Pin;
 
 use tollgate_control::record::Role;
 
-use super::call::Call;
+use super::access::{AdminAccess, NamespaceScope};
+use super::call::AdminCall;
+use super::parameter::{NAMESPACE, NAMESPACES, Parameter};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
 /// One row of the table.
 #[derive(Clone, Copy)]
-pub struct Endpoint {
+pub struct AdminEndpoint {
     /// By which method.
-    pub method: Method,
+    pub method: HttpMethod,
     /// At which path; a segment in braces stands for any text.
     pub path: &'static str,
     /// Its name in generated clients.
@@ -27,63 +29,73 @@ pub struct Endpoint {
     pub summary: &'static str,
     /// What else there is to know.
     pub detail: &'static str,
-    /// AdminIdentity may.
-    pub access: Access,
+    /// Who may.
+    pub access: AdminAccess,
     /// Of which namespaces.
-    pub reach: NamespaceScope,
+    pub scope: NamespaceScope,
     /// What may stand behind the question mark.
     pub query: &'static [Parameter],
     /// Header fields that matter.
-    pub headers: &'static [Header],
+    pub headers: &'static [EndpointHeader],
     /// What is sent.
-    pub body: Body,
+    pub body: RequestBody,
     /// What is answered when all went well.
-    pub answers: &'static [(u16, Content)],
+    pub responses: &'static [(u16, ResponseContent)],
     /// Does it.
-    pub run: Run,
+    pub run: EndpointHandler,
 }
 
 /// Does what an endpoint is for.
-pub type Run = for<'a> fn(&'a Call<'a>) -> Running<'a>;
+pub type EndpointHandler = for<'a> fn(&'a AdminCall<'a>) -> EndpointFuture<'a>;
 
 /// Doing it.
-pub type Running<'a> = Pin<Box<dyn Future<Output = Result<AdminResponse, AdminProblem>> + Send + 'a>>;
+pub type EndpointFuture<'a> = Pin<Box<dyn Future<Output = Result<AdminResponse, AdminProblem>> + Send + 'a>>;
 
-impl Endpoint {
+impl AdminEndpoint {
     /// What rows have in common: read by a viewer, in one namespace, without parameters.
-    pub const fn get(path: &'static str, id: &'static str, tag: Tag, summary: &'static str, run: Run) -> Endpoint {
-        Endpoint {
-            method: Method::Get,
+    pub const fn get(
+        path: &'static str,
+        id: &'static str,
+        tag: Tag,
+        summary: &'static str,
+        run: EndpointHandler,
+    ) -> AdminEndpoint {
+        AdminEndpoint {
+            method: HttpMethod::Get,
             path,
             id,
             tag,
             summary,
             detail: "",
-            access: Access::Needs(Role::Viewer),
-            reach: NamespaceScope::Namespace,
+            access: AdminAccess::Needs(Role::Viewer),
+            scope: NamespaceScope::Namespace,
             query: &[],
             headers: &[],
-            body: Body::None,
-            answers: &[],
+            body: RequestBody::None,
+            responses: &[],
             run,
         }
     }
 
     /// The same for what changes something: an operator's.
     pub const fn change(
-        method: Method,
+        method: HttpMethod,
         path: &'static str,
         id: &'static str,
         tag: Tag,
         summary: &'static str,
-        run: Run,
-    ) -> Endpoint {
-        Endpoint { method, access: Access::Needs(Role::Operator), ..Endpoint::get(path, id, tag, summary, run) }
+        run: EndpointHandler,
+    ) -> AdminEndpoint {
+        AdminEndpoint {
+            method,
+            access: AdminAccess::Needs(Role::Operator),
+            ..AdminEndpoint::get(path, id, tag, summary, run)
+        }
     }
 
     /// Everything that may stand behind the question mark, the namespace included.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
-        let namespace = match self.reach {
+        let namespace = match self.scope {
             NamespaceScope::Namespace => Some(&NAMESPACE),
             NamespaceScope::Namespaces => Some(&NAMESPACES),
             NamespaceScope::Nothing | NamespaceScope::Everything => None,
@@ -92,17 +104,17 @@ impl Endpoint {
     }
 
     /// The names in braces, in their order.
-    pub fn places(&self) -> impl Iterator<Item = &'static str> {
+    pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 
     /// True if it changes something.
     pub const fn writes(&self) -> bool {
-        !matches!(self.method, Method::Get)
+        !matches!(self.method, HttpMethod::Get)
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for AdminEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.method.name(), self.path)
     }
@@ -110,7 +122,7 @@ impl fmt::Debug for Endpoint {
 
 /// How something is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Method {
+pub enum HttpMethod {
     /// Reads; HEAD does too.
     Get,
     /// Makes.
@@ -123,15 +135,15 @@ pub enum Method {
     Delete,
 }
 
-impl Method {
+impl HttpMethod {
     /// The method of a request; HEAD is a GET whose body nobody reads.
-    pub fn of(text: &str) -> Option<Method> {
+    pub fn of(text: &str) -> Option<HttpMethod> {
         Some(match text {
-            "GET" | "HEAD" => Method::Get,
-            "POST" => Method::Post,
-            "PUT" => Method::Put,
-            "PATCH" => Method::Patch,
-            "DELETE" => Method::Delete,
+            "GET" | "HEAD" => HttpMethod::Get,
+            "POST" => HttpMethod::Post,
+            "PUT" => HttpMethod::Put,
+            "PATCH" => HttpMethod::Patch,
+            "DELETE" => HttpMethod::Delete,
             _ => return None,
         })
     }
@@ -139,11 +151,11 @@ impl Method {
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
-            Method::Get => "GET",
-            Method::Post => "POST",
-            Method::Put => "PUT",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
+            HttpMethod::Get => "GET",
+            HttpMethod::Post => "POST",
+            HttpMethod::Put => "PUT",
+            HttpMethod::Patch => "PATCH",
+            HttpMethod::Delete => "DELETE",
         }
     }
 }
@@ -176,19 +188,16 @@ pub enum Tag {
 impl Tag {
     /// Every heading, in the order of the page, and what it is about.
     pub const ALL: [(Tag, &'static str); 10] = [
-        (
-            Tag::Rules,
-            "AdminIdentity is limited to how much. Rules of a file are listed too, and cannot be changed here.",
-        ),
+        (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (
             Tag::Clients,
             "What is known of clients: tier, organisation, attributes. A request that names only its key gets them.",
         ),
-        (Tag::Violations, "AdminIdentity was refused: counted by client, rule and minute."),
+        (Tag::Violations, "Who was refused: counted by client, rule and minute."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
-        (Tag::Audit, "AdminIdentity changed what, when. Rows are chained by hashes and never change."),
-        (Tag::Tokens, "AdminIdentity may use this API."),
+        (Tag::Audit, "Who changed what, when. Rows are chained by hashes and never change."),
+        (Tag::Tokens, "Who may use this API."),
         (Tag::Mode, "The switch between enforce, shadow and off. It works without store and database."),
         (Tag::Server, "This server, and this description."),
         (Tag::Aliases, "The same rules in their short form."),
@@ -211,95 +220,9 @@ impl Tag {
     }
 }
 
-/// AdminIdentity may do something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Anybody who reaches the listener.
-    Open,
-    /// A token of this role or a stronger one.
-    Needs(Role),
-}
-
-/// Of which namespaces something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamespaceScope {
-    /// Of one: `?namespace=`, or the token's only one, or `default`.
-    Namespace,
-    /// Of the one named, or of all that the token may see.
-    Namespaces,
-    /// Of none.
-    Nothing,
-    /// Of all of them: not for tokens that are for some.
-    Everything,
-}
-
-/// One parameter of a query.
-#[derive(Clone, Copy, Debug)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// What it takes.
-    pub takes: Takes,
-    /// What it is for.
-    pub help: &'static str,
-    /// True if it cannot be left out.
-    pub is_needed: bool,
-}
-
-impl Parameter {
-    /// The same, if it cannot be left out.
-    pub const fn needed(self) -> Parameter {
-        Parameter { is_needed: true, ..self }
-    }
-}
-
-/// A parameter that may be left out.
-pub const fn parameter(name: &'static str, takes: Takes, help: &'static str) -> Parameter {
-    Parameter { name, takes, help, is_needed: false }
-}
-
-/// The same for any text.
-pub const fn text(name: &'static str, help: &'static str) -> Parameter {
-    parameter(name, Takes::Text, help)
-}
-
-/// What a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Any text but none.
-    Text,
-    /// `true` or `false`.
-    Flag,
-    /// How many entries, 1 to 1000.
-    Count,
-    /// The number of a generation.
-    Generation,
-    /// Where the last piece of a list ended.
-    Cursor,
-    /// A point in time.
-    Time,
-    /// One of a few words.
-    OneOf(&'static [&'static str]),
-}
-
-const NAMESPACE: Parameter =
-    text("namespace", "Of which namespace. Default: the only one the token is for, or else `default`.");
-const NAMESPACES: Parameter = text("namespace", "Of which namespace. Default: all that the token is for.");
-/// How much of a list.
-pub const LIMIT: Parameter = parameter("limit", Takes::Count, "Most entries; default 100.");
-/// Where in a list.
-pub const CURSOR: Parameter = parameter("cursor", Takes::Cursor, "`next_cursor` of the piece before.");
-/// Only look.
-pub const DRY_RUN: Parameter =
-    parameter("dry_run", Takes::Flag, "Do everything but change it; answers what would change.");
-/// Not before.
-pub const FROM: Parameter = parameter("from", Takes::Time, "Not before, such as 2026-12-01T00:00:00Z.");
-/// Before.
-pub const TO: Parameter = parameter("to", Takes::Time, "Before, such as 2026-12-02T00:00:00Z.");
-
 /// Header fields that matter to some endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header {
+pub enum EndpointHeader {
     /// Only if it is still this version, and it has to be said which.
     IfMatch,
     /// Only if it is still this version, where somebody says so.
@@ -312,7 +235,7 @@ pub enum Header {
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Body {
+pub enum RequestBody {
     /// Nothing.
     None,
     /// JSON of one of these schemas.
@@ -323,13 +246,13 @@ pub enum Body {
     Yaml,
 }
 
-impl Body {
+impl RequestBody {
     /// Longest body.
-    pub const fn most(self) -> usize {
+    pub const fn max_bytes(self) -> usize {
         match self {
-            Body::None => NOTHING_BYTES_MAX,
-            Body::Json(_) | Body::Patch(_) => 1 << 20,
-            Body::Yaml => 16 << 20,
+            RequestBody::None => NOTHING_BYTES_MAX,
+            RequestBody::Json(_) | RequestBody::Patch(_) => 1 << 20,
+            RequestBody::Yaml => 16 << 20,
         }
     }
 }
@@ -339,7 +262,7 @@ const NOTHING_BYTES_MAX: usize = 256;
 
 /// What is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum ResponseContent {
     /// Nothing but the status.
     Nothing,
     /// JSON of this schema.

@@ -2,16 +2,18 @@
 
 use std::sync::LazyLock;
 
-use super::endpoint::Endpoint;
+use super::endpoint::AdminEndpoint;
+use super::operator_pages::OperatorPage;
 use super::{
-    OperatorPage, audit, clients, explain, generations, mode, namespaces, overrides, rules, server, tokens, violations,
+    audit, clients, explain, generations, import_export, mode, namespaces, overrides, rules, server, tokens, violations,
 };
 
 /// Every endpoint, in the order of the description.
-pub fn endpoints() -> &'static [Endpoint] {
-    static ALL: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
+pub fn endpoints() -> &'static [AdminEndpoint] {
+    static ALL: LazyLock<Vec<AdminEndpoint>> = LazyLock::new(|| {
         [
             rules::ENDPOINTS,
+            import_export::ENDPOINTS,
             rules::MODE_ENDPOINTS,
             explain::ENDPOINTS,
             namespaces::ENDPOINTS,
@@ -38,24 +40,25 @@ pub fn paths() -> impl Iterator<Item = &'static str> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::endpoint::{Access, Body, Header, Method, NamespaceScope};
+    use super::super::access::{AdminAccess, NamespaceScope};
+    use super::super::endpoint::{EndpointHeader, HttpMethod, RequestBody};
     use super::*;
 
     #[test]
     fn rows_make_sense() {
         let (mut ways, mut ids) = (BTreeSet::new(), BTreeSet::new());
         for endpoint in endpoints() {
-            let Endpoint { method, path, id, access, reach, body, headers, answers, .. } = endpoint;
+            let AdminEndpoint { method, path, id, access, scope, body, headers, responses, .. } = endpoint;
             let name = format!("{} {path}", method.name());
             assert!(ways.insert((method.name(), path)), "{name} stands twice");
             assert!(ids.insert(id), "{id} stands twice");
-            assert!(!answers.is_empty(), "{name} answers nothing");
+            assert!(!responses.is_empty(), "{name} answers nothing");
             assert!(
-                *access != Access::Open || (*method == Method::Get && *reach == NamespaceScope::Nothing),
+                *access != AdminAccess::Open || (*method == HttpMethod::Get && *scope == NamespaceScope::Nothing),
                 "{name} is open"
             );
-            assert!(*method != Method::Get || *body == Body::None, "{name} reads, and has a body");
-            assert!(!headers.contains(&Header::IdempotencyKey) || *method == Method::Post, "{name}");
+            assert!(*method != HttpMethod::Get || *body == RequestBody::None, "{name} reads, and has a body");
+            assert!(!headers.contains(&EndpointHeader::IdempotencyKey) || *method == HttpMethod::Post, "{name}");
             let names: Vec<&str> = endpoint.parameters().map(|parameter| parameter.name).collect();
             assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{name} has a parameter twice");
         }

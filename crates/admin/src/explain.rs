@@ -6,39 +6,45 @@ use tollgate_control::{Control, OverrideFilter, Page};
 use tollgate_service::Unexplained;
 use tollgate_service::check_request::read_check;
 
-use super::call::Call;
-use super::endpoint::{Access, Body, Content, Endpoint, Method, NamespaceScope, Tag};
+use super::access::{AdminAccess, NamespaceScope};
+use super::call::AdminCall;
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
 /// Rules whose overrides are looked up for one explanation.
 const LOOKED_UP_MAX: usize = 100;
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[Endpoint {
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[AdminEndpoint {
     detail: "Takes what `/v1/check` takes; charges nothing.",
-    access: Access::Needs(Role::Viewer),
-    reach: NamespaceScope::Nothing,
-    body: Body::Json(&["ExplainInput"]),
-    answers: &[(200, Content::Json("Explanation"))],
-    ..Endpoint::change(Method::Post, "/v1/explain", "explain", Tag::Rules, "Explain a decision, rule by rule", |call| {
-        Box::pin(explain(call))
-    })
+    access: AdminAccess::Needs(Role::Viewer),
+    scope: NamespaceScope::Nothing,
+    body: RequestBody::Json(&["ExplainInput"]),
+    responses: &[(200, ResponseContent::Json("Explanation"))],
+    ..AdminEndpoint::change(
+        HttpMethod::Post,
+        "/v1/explain",
+        "explain",
+        Tag::Rules,
+        "Explain a decision, rule by rule",
+        |call| Box::pin(explain(call)),
+    )
 }];
 
-async fn explain(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn explain(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let request = read_check(call.body).map_err(|fault| {
         AdminProblem::of_fault(&fault.field, fault.code, fault.detail.clone(), "send what /v1/check takes")
     })?;
-    if call.who().is_some_and(|who| !who.may_see(request.namespace())) {
+    if call.identity().is_some_and(|identity| !identity.may_see(request.namespace())) {
         return Err(AdminProblem::new(403, "other_namespace", "This token is not for the namespace of the request."));
     }
-    let mut json = call.admin.pages.service.explain(&request).await.map_err(|why| match why {
+    let mut json = call.state.service.explain(&request).await.map_err(|why| match why {
         Unexplained::Busy => AdminProblem::new(503, "busy", "Another explanation is being made; try again."),
         Unexplained::Invalid(error) => {
             AdminProblem::of_fault(&error.field, error.code, error.message.clone(), "send what /v1/check takes")
         }
     })?;
-    if let Some(control) = &call.admin.control {
+    if let Some(control) = &call.state.control {
         let rules = json.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten();
         for rule in rules.filter(|rule| rule.get("override").is_some_and(Value::is_object)).take(LOOKED_UP_MAX) {
             name_override(control, request.namespace(), rule, call).await?;
@@ -53,14 +59,14 @@ async fn name_override(
     control: &Control,
     namespace: &str,
     rule: &mut Value,
-    call: &Call<'_>,
+    call: &AdminCall<'_>,
 ) -> Result<(), AdminProblem> {
     let text = |pointer: &str| rule.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let filter = OverrideFilter {
         namespaces: Some(vec![namespace.to_owned()]),
         client_key: text("/override/client_key"),
         rule_id: text("/name"),
-        holds_at: Some(call.admin.now()),
+        holds_at: Some(call.state.now()),
     };
     let found = control.overrides(&filter, &Page { limit: 1, after: None }).await?;
     if let (Some(record), Some(held)) = (found.entries.first(), rule.get_mut("override").and_then(Value::as_object_mut))

@@ -3,34 +3,34 @@
 use serde_json::{Value, json};
 use tollgate_control::{Change, Dependents, Edit, GenerationRecord};
 
-use super::call::Call;
+use super::access::NamespaceScope;
+use super::call::AdminCall;
 use super::changes;
-use super::endpoint::{
-    CURSOR, Content, DRY_RUN, Endpoint, LIMIT, Method, NamespaceScope, Parameter, Tag, Takes, parameter,
-};
+use super::endpoint::{AdminEndpoint, HttpMethod, ResponseContent, Tag};
+use super::parameter::{CURSOR, DRY_RUN, LIMIT, Parameter, ParameterKind, parameter};
 use super::problem::AdminProblem;
+use super::resource;
 use super::response::AdminResponse;
-use super::thing;
 
-const FROM: Parameter = parameter("from", Takes::Generation, "The generation to begin with.").needed();
+const FROM: Parameter = parameter("from", ParameterKind::Generation, "The generation to begin with.").required();
 const TO: Parameter =
-    parameter("to", Takes::Generation, "The generation to end with; it may be the earlier one.").needed();
+    parameter("to", ParameterKind::Generation, "The generation to end with; it may be the earlier one.").required();
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
         detail: "The latest first.",
-        reach: NamespaceScope::Namespaces,
+        scope: NamespaceScope::Namespaces,
         query: &[LIMIT, CURSOR],
-        answers: &[(200, Content::Json("GenerationList"))],
-        ..Endpoint::get("/v1/generations", "listGenerations", Tag::Generations, "List generations", |call| {
+        responses: &[(200, ResponseContent::Json("GenerationList"))],
+        ..AdminEndpoint::get("/v1/generations", "listGenerations", Tag::Generations, "List generations", |call| {
             Box::pin(list(call))
         })
     },
-    Endpoint {
-        reach: NamespaceScope::Namespaces,
+    AdminEndpoint {
+        scope: NamespaceScope::Namespaces,
         query: &[FROM, TO],
-        answers: &[(200, Content::Json("Diff"))],
-        ..Endpoint::get(
+        responses: &[(200, ResponseContent::Json("Diff"))],
+        ..AdminEndpoint::get(
             "/v1/generations/diff",
             "diffGenerations",
             Tag::Generations,
@@ -38,18 +38,18 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             |call| Box::pin(diff(call)),
         )
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "The rules and settings of one namespace, as a new generation: nothing is forgotten. Overrides, switches \
                  and clients stay as they are, unless asked for; tokens and the mode always do. An override or switch \
                  whose rule goes stays without effect until the rule returns.",
         query: &[
-            parameter("overrides", Takes::Flag, "Bring back overrides and switches of rules as well."),
-            parameter("clients", Takes::Flag, "Bring back clients as well."),
+            parameter("overrides", ParameterKind::Flag, "Bring back overrides and switches of rules as well."),
+            parameter("clients", ParameterKind::Flag, "Bring back clients as well."),
             DRY_RUN,
         ],
-        answers: &[(200, Content::Json("Changes"))],
-        ..Endpoint::change(
-            Method::Post,
+        responses: &[(200, ResponseContent::Json("Changes"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
             "/v1/generations/{generation}/rollback",
             "rollBack",
             Tag::Generations,
@@ -57,14 +57,14 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             |call| Box::pin(roll_back(call)),
         )
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "Puts one thing back to what it was before a change, as a new generation. 412 if something else has \
                  changed it since: revert that change first.",
-        reach: NamespaceScope::Namespaces,
+        scope: NamespaceScope::Namespaces,
         query: &[DRY_RUN],
-        answers: &[(200, Content::Json("Changes"))],
-        ..Endpoint::change(
-            Method::Post,
+        responses: &[(200, ResponseContent::Json("Changes"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
             "/v1/audit/{number}/revert",
             "revertChange",
             Tag::Generations,
@@ -74,7 +74,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if !call.may_see() {
         return Ok(AdminResponse::json(&json!({ "generations": [], "next_cursor": null })));
     }
@@ -83,7 +83,7 @@ async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     Ok(AdminResponse::json(&json!({ "generations": generations, "next_cursor": call.cursor(listing.next.as_deref()) })))
 }
 
-async fn diff(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn diff(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let [from, to] = ["from", "to"].map(|name| call.query().number(name).unwrap_or_default());
     let changes = match call.may_see() {
         true => call.control()?.diff(from, to).await?,
@@ -94,11 +94,11 @@ async fn diff(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
 }
 
 /// True if a namespace is among those the call is about. What belongs to none is for those who may see all.
-fn is_theirs(call: &Call<'_>, namespace: &str) -> bool {
+fn is_theirs(call: &AdminCall<'_>, namespace: &str) -> bool {
     call.namespaces().is_none_or(|names| names.iter().any(|name| name == namespace))
 }
 
-async fn roll_back(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn roll_back(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let Some(generation) = call.id().parse::<i64>().ok().filter(|generation| *generation >= 0) else {
         return Err(AdminProblem::not_found("such generation: a generation is a number"));
     };
@@ -113,17 +113,17 @@ async fn roll_back(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     };
     let edits = edits.into_iter().filter(is_wanted).collect();
     let dependents = if overrides { Dependents::Delete } else { Dependents::Keep };
-    let applied = thing::apply_with(call, edits, &format!("rollback to {generation}"), dependents).await?;
-    Ok(changes::said(call, &applied))
+    let applied = resource::apply_with(call, edits, &format!("rollback to {generation}"), dependents).await?;
+    Ok(changes::response(call, &applied))
 }
 
-async fn revert(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn revert(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let unknown = || AdminProblem::not_found("such change: GET /v1/audit lists them by number");
     let number = call.id().parse::<i64>().ok().filter(|number| *number > 0).ok_or_else(unknown)?;
     let (namespace, edit) = call.control()?.revert_edit(number).await?;
     if !is_theirs(call, &namespace) {
         return Err(unknown());
     }
-    let applied = thing::apply(call, vec![edit], &format!("revert {number}")).await?;
-    Ok(changes::said(call, &applied))
+    let applied = resource::apply(call, vec![edit], &format!("revert {number}")).await?;
+    Ok(changes::response(call, &applied))
 }

@@ -15,7 +15,8 @@ pub fn object(body: &[u8]) -> Result<Map<String, Value>, AdminProblem> {
     }
     let Ok(text) = str::from_utf8(body) else { return Err(not_json("The body is not UTF-8.")) };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict(Path::Root).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let value =
+        Strict(JsonPath::Root).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     match value {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(AdminProblem::of_fault("", "wrong-type", "the body should be an object", "send {…}")),
@@ -43,25 +44,25 @@ fn refused(text: &str) -> AdminProblem {
 
 /// The way from the body to a value, written only when something is wrong there.
 #[derive(Clone, Copy)]
-enum Path<'a> {
+enum JsonPath<'a> {
     Root,
-    Field(&'a Path<'a>, &'a str),
-    Item(&'a Path<'a>, usize),
+    Field(&'a JsonPath<'a>, &'a str),
+    Item(&'a JsonPath<'a>, usize),
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for JsonPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Path::Root => Ok(()),
-            Path::Field(Path::Root, name) => f.write_str(name),
-            Path::Field(parent, name) => write!(f, "{parent}.{name}"),
-            Path::Item(parent, index) => write!(f, "{parent}[{index}]"),
+            JsonPath::Root => Ok(()),
+            JsonPath::Field(JsonPath::Root, name) => f.write_str(name),
+            JsonPath::Field(parent, name) => write!(f, "{parent}.{name}"),
+            JsonPath::Item(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }
 }
 
 /// Reads a value at a path.
-struct Strict<'a>(Path<'a>);
+struct Strict<'a>(JsonPath<'a>);
 
 impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
@@ -114,7 +115,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict(Path::Item(&self.0, list.len())))? {
+        while let Some(item) = items.next_element_seed(Strict(JsonPath::Item(&self.0, list.len())))? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -123,7 +124,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
-            let path = Path::Field(&self.0, &name);
+            let path = JsonPath::Field(&self.0, &name);
             Strict(path).text(&name)?;
             if members.contains_key(&name) {
                 let message = format_args!("duplicate-field{MARK}{path}{MARK}a field stands twice").to_string();

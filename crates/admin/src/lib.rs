@@ -1,20 +1,28 @@
-//! The admin API: rules, overrides, clients, tokens and all about them, for people and programs that may change them.
+//! The admin REST API: rules, overrides, clients, tokens, audit, violations and the mode; and the pages for operators.
 //!
-//! A second way to answer the calls of the same transport: it allocates as it likes, knows JSON, tokens and the control
-//! plane, and nothing of sockets or SQL. A call goes through here once:
+//! The API knows JSON, tokens and the control plane, and nothing of sockets or SQL. There is no web framework: routing is a
+//! table from which permissions, the OpenAPI document, the page about it and the metrics' names are made as well.
 //!
-//! | step | file |
+//! | step of a call | modules |
 //! |---|---|
-//! | is the name ours, is it no other page's doing? | `browser` |
-//! | which row of the table is it? | `endpoints`, `endpoint`, `route` |
-//! | who asks? may they? | `book`, `entry`, and `tollgate_service::auth_throttle` |
-//! | what do they send? | `query`, `json`, `fields`, `short` |
-//! | do it | one file per resource, over [`tollgate_control`] |
-//! | say so | `said`, `problem`; keys hidden by `mask`, cursors by `cursor` |
-//!
-//! No web framework: routing is a table that also has to yield permissions and the description, and the rest is a match.
+//! | handler of HTTP requests, shared state | `api`, `state` |
+//! | `Host` and `Origin` | `browser` |
+//! | row of the table | `endpoints` (the table), `endpoint` (a row), `parameter`, `access`, `route` |
+//! | token, role, namespace, media type | `admission` |
+//! | query and body | `query`, `percent`, `json`, `body_fields`, `short_form` (of rules) |
+//! | context of a handler | `call` |
+//! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `clients` |
+//! | other handlers | `tokens`, `audit`, `violations`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
+//! | response | `response`, `problem`, `cursor` (sealed), `tree` (YAML and JSON) |
+//! | description | `openapi`, `schema`, `docs` |
+//! | what the node provides | `node`, `mode_switch` |
+//! | `/live`, `/ready`, `/metrics`, `/stats`, `/rlconfig` | `operator_pages` |
 
+mod access;
+mod admission;
+mod api;
 mod audit;
+mod body_fields;
 mod browser;
 mod call;
 mod changes;
@@ -23,267 +31,43 @@ mod cursor;
 mod docs;
 mod endpoint;
 mod endpoints;
-mod entry;
-mod exchange;
 mod explain;
-mod fields;
 mod generations;
+mod import_export;
 mod json;
 mod merge;
 mod mode;
+mod mode_switch;
 mod namespaces;
 mod node;
 mod openapi;
 mod operator_pages;
 mod overrides;
+mod parameter;
 mod percent;
 mod problem;
 mod query;
+mod resource;
 mod response;
 mod route;
 mod rules;
 mod schema;
 mod server;
-mod short;
-mod switchboard;
-mod thing;
+mod short_form;
+mod state;
 mod tokens;
 mod tree;
 mod violations;
 
-pub use endpoint::{Access, Body, Content, Endpoint, Header, Method, NamespaceScope, Parameter, Tag, Takes};
+pub use access::{AdminAccess, NamespaceScope};
+pub use api::{AdminApi, PreparedAdmin};
+pub use endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
 pub use endpoints::{endpoints, paths};
-pub use mode::MODE_PATIENCE;
-pub use node::{Database, FileKind, FileRule, Node, Quarantined, Status, StoreServer};
+pub use mode::MODE_WRITE_TIMEOUT;
+pub use mode_switch::{ModeScope, ModeState, ModeSwitch};
+pub use node::{DatabaseHealth, FileKind, FileRule, NodeHooks, NodeStatus, QuarantinedRow, StoreServer};
 pub use openapi::document;
 pub use operator_pages::{LoadCounts, OperatorPage, OperatorPages};
-pub use switchboard::{Scope, Setting, Switchboard};
+pub use parameter::{Parameter, ParameterKind};
+pub use state::AdminConfig;
 pub use tree::to_object;
-
-use std::sync::Arc;
-
-use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
-use tollgate_control::{Control, Instant};
-use tollgate_core::{Clock, Secret};
-use tollgate_net::{Address, Peer};
-use tollgate_service::Reply;
-use tollgate_service::admin_tokens::AdminTokens;
-use tollgate_service::auth_throttle::AuthThrottle;
-use tollgate_service::violations::KeyHashing;
-use tollgate_telemetry::LogThrottle;
-use tollgate_web::{Handler, Head, HttpError};
-
-use self::browser::Hosts;
-use self::call::{Asked, Call, IfMatch};
-use self::cursor::Cursors;
-use self::endpoint::Method as M;
-use self::entry::{Entry, Later};
-use self::operator_pages::PreparedPage;
-use self::problem::AdminProblem;
-
-/// What the admin API is made of.
-pub struct AdminConfig {
-    /// The database; without one nothing can be changed.
-    pub control: Option<Control>,
-    /// AdminIdentity may come in.
-    pub tokens: Arc<AdminTokens>,
-    /// The switch between off, shadow and enforce.
-    pub switchboard: Arc<Switchboard>,
-    /// The node it runs in.
-    pub node: Node,
-    /// Tells the time.
-    pub clock: Arc<dyn Clock>,
-    /// Where it listens: the address is one of its names.
-    pub address: Address,
-    /// Names under which it may be called, beside loopback names and its address.
-    pub allowed_hosts: Vec<String>,
-    /// Whether `/metrics` is for everybody who reaches the listener, or for those with a token.
-    pub metrics: Access,
-    /// What digests of keys and cursors are made with; the same on all nodes.
-    pub secret: [u8; 32],
-    /// What client keys are hashed with at rest; `None` if they are kept as they are.
-    pub site_key: Option<[u8; 32]>,
-}
-
-/// The admin API.
-pub struct Admin {
-    pages: OperatorPages,
-    control: Option<Control>,
-    tokens: Arc<AdminTokens>,
-    switchboard: Arc<Switchboard>,
-    node: Node,
-    clock: Arc<dyn Clock>,
-    hosts: Hosts,
-    metrics: Access,
-    secret: Secret,
-    at_rest: KeyHashing,
-    cursors: Cursors,
-    failures: AuthThrottle,
-    quiet: LogThrottle,
-}
-
-/// What is remembered of a head while its body is read.
-#[derive(Debug)]
-pub enum PreparedAdmin {
-    /// A page for operators.
-    Page(PreparedPage),
-    /// A row of the table.
-    Asked(Box<Asked>),
-    /// The same, if the database knows its token.
-    Later(Box<Later>),
-}
-
-impl Admin {
-    /// The admin API, with the pages for operators.
-    pub fn new(pages: OperatorPages, config: AdminConfig) -> Admin {
-        let AdminConfig { control, tokens, switchboard, node, clock, address, allowed_hosts, .. } = config;
-        let AdminConfig { metrics, secret, site_key, .. } = config;
-        let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
-        let failures = AuthThrottle::new(clock.clone(), Secret::new(masks));
-        Admin {
-            pages,
-            control,
-            tokens,
-            switchboard,
-            node,
-            clock,
-            hosts: Hosts::new(&allowed_hosts, &address),
-            metrics,
-            secret: Secret::new(masks),
-            at_rest: site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key)),
-            cursors: Cursors::new(&derive(&secret, b"cursors")),
-            failures,
-            quiet: LogThrottle::new(LINES_MAX),
-        }
-    }
-
-    /// The present moment, as rows have it.
-    fn now(&self) -> Instant {
-        Instant::from(self.clock.wall())
-    }
-
-    async fn run(&self, asked: &Asked, body: &[u8], reply: &mut Reply) {
-        let call = Call { admin: self, asked, body };
-        let done = match asked.endpoint.body == Body::None && !says_nothing(body) {
-            true => Err(AdminProblem::new(400, "unexpected_body", "No body belongs here; leave it out, or send {}.")),
-            false => (asked.endpoint.run)(&call).await,
-        };
-        match done {
-            Ok(said) if is_known(asked, said.version) => said.unchanged().fill(reply),
-            Ok(said) => said.fill(reply),
-            Err(problem) => problem.fill(reply),
-        }
-        protect(reply);
-    }
-}
-
-/// True for no body, and for an object without members.
-fn says_nothing(body: &[u8]) -> bool {
-    let body = body.trim_ascii();
-    body.is_empty()
-        || body
-            .strip_prefix(b"{")
-            .and_then(|rest| rest.strip_suffix(b"}"))
-            .is_some_and(|rest| rest.trim_ascii().is_empty())
-}
-
-/// Lines of one kind that may be logged in ten seconds.
-const LINES_MAX: u32 = 5;
-
-fn derive(secret: &[u8; 32], name: &[u8]) -> [u8; 32] {
-    let tag = sign(&Key::new(HMAC_SHA256, secret), name);
-    tag.as_ref().first_chunk().copied().unwrap_or_default()
-}
-
-/// True if the caller has what would be shown.
-fn is_known(asked: &Asked, version: Option<i64>) -> bool {
-    let known = asked.if_none_match.filter(|_| asked.endpoint.method == M::Get);
-    version.is_some()
-        && known.is_some_and(|known| known == IfMatch::Anything || version.map(IfMatch::Version) == Some(known))
-}
-
-/// What every answer says to browsers: keep nothing, guess nothing, run and embed nothing that is not ours.
-fn protect(reply: &mut Reply) {
-    const FIELDS: &[(&str, &str)] = &[
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("X-Frame-Options", "DENY"),
-        ("Referrer-Policy", "no-referrer"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-        (
-            "Content-Security-Policy",
-            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; \
-             form-action 'none'; frame-ancestors 'none'",
-        ),
-    ];
-    for (name, value) in FIELDS {
-        reply.fields.push(name, value);
-    }
-}
-
-impl Handler for Admin {
-    type Prepared = PreparedAdmin;
-
-    fn prepare(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedAdmin, usize)> {
-        let entered = match (self.hosts.check(head), OperatorPage::find_on_admin(head.path)) {
-            (Err(problem), _) => Err(problem),
-            (Ok(()), Some(page)) => match self.may_see_page(page, peer, head) {
-                Ok(()) => {
-                    let prepared = self.pages.prepare_page(page, head, reply)?;
-                    return Some((PreparedAdmin::Page(prepared), 0));
-                }
-                Err(problem) => Err(problem),
-            },
-            (Ok(()), None) => self.enter(peer, head),
-        };
-        match entered {
-            Ok(Entry::Now(asked)) => {
-                let most = asked.endpoint.body.most();
-                Some((PreparedAdmin::Asked(asked), most))
-            }
-            Ok(Entry::Later(later)) => {
-                let most = later.most();
-                Some((PreparedAdmin::Later(later), most))
-            }
-            Err(problem) => {
-                problem.fill(reply);
-                protect(reply);
-                None
-            }
-        }
-    }
-
-    async fn handle(&self, prepared: &PreparedAdmin, body: &[u8], reply: &mut Reply) {
-        match prepared {
-            PreparedAdmin::Page(page) => self.pages.handle(page, body, reply).await,
-            PreparedAdmin::Asked(asked) => self.run(asked, body, reply).await,
-            PreparedAdmin::Later(later) => match self.admit(later).await {
-                Ok(asked) => self.run(&asked, body, reply).await,
-                Err(problem) => {
-                    problem.fill(reply);
-                    protect(reply);
-                }
-            },
-        }
-    }
-
-    fn reject(&self, error: HttpError, reply: &mut Reply) {
-        match error {
-            HttpError::BodyTooLarge => {
-                let detail = "Send less at once: at most 1 MiB of JSON, 16 MiB of rules to import, nothing where no body belongs.";
-                AdminProblem::new(413, "body_too_large", detail).fill(reply);
-                reply.close = true;
-            }
-            error => self.pages.reject(error, reply),
-        }
-        protect(reply);
-    }
-
-    fn completed(&self, prepared: Option<&PreparedAdmin>, status: u16) {
-        match prepared {
-            Some(PreparedAdmin::Asked(asked)) => self.pages.metrics.responded(asked.endpoint.path, status),
-            Some(PreparedAdmin::Page(page)) => self.pages.completed(Some(page), status),
-            Some(PreparedAdmin::Later(_)) | None => self.pages.completed(None, status),
-        }
-    }
-}

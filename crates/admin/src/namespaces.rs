@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::endpoint::{CURSOR, Content, Endpoint, LIMIT, NamespaceScope, Tag};
+use super::access::NamespaceScope;
+use super::call::AdminCall;
+use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
 use super::node::FileKind;
+use super::parameter::{CURSOR, LIMIT};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[Endpoint {
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[AdminEndpoint {
     detail: "Every namespace that has rules of any source, overrides, clients or settings, by name.",
-    reach: NamespaceScope::Namespaces,
+    scope: NamespaceScope::Namespaces,
     query: &[LIMIT, CURSOR],
-    answers: &[(200, Content::Json("NamespaceList"))],
-    ..Endpoint::get("/v1/namespaces", "listNamespaces", Tag::Rules, "List namespaces", |call| Box::pin(list(call)))
+    responses: &[(200, ResponseContent::Json("NamespaceList"))],
+    ..AdminEndpoint::get("/v1/namespaces", "listNamespaces", Tag::Rules, "List namespaces", |call| Box::pin(list(call)))
 }];
 
 /// Rules of one namespace by their source.
@@ -33,7 +35,7 @@ impl RuleCounts {
     }
 }
 
-async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if !call.may_see() {
         return Ok(AdminResponse::json(&json!({ "namespaces": [], "next_cursor": null })));
     }
@@ -43,16 +45,16 @@ async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     counts.retain(|name, _| {
         wanted.as_ref().is_none_or(|wanted| wanted.contains(name)) && page.after.as_ref().is_none_or(|last| name > last)
     });
-    let most = page.limit as usize;
-    let namespaces: Vec<Value> = counts.iter().take(most).map(|(name, counts)| counts.json(name)).collect();
-    let last = counts.keys().nth(most.saturating_sub(1)).filter(|_| counts.len() > most);
+    let max_bytes = page.limit as usize;
+    let namespaces: Vec<Value> = counts.iter().take(max_bytes).map(|(name, counts)| counts.json(name)).collect();
+    let last = counts.keys().nth(max_bytes.saturating_sub(1)).filter(|_| counts.len() > max_bytes);
     let next = call.cursor(last.map(String::as_str));
     Ok(AdminResponse::json(&json!({ "namespaces": namespaces, "next_cursor": next })))
 }
 
-async fn counts(call: &Call<'_>) -> Result<BTreeMap<String, RuleCounts>, AdminProblem> {
+async fn counts(call: &AdminCall<'_>) -> Result<BTreeMap<String, RuleCounts>, AdminProblem> {
     let mut counts: BTreeMap<String, RuleCounts> = BTreeMap::new();
-    if let Some(control) = &call.admin.control {
+    if let Some(control) = &call.state.control {
         for (name, _) in control.namespaces().await? {
             counts.entry(name).or_default();
         }
@@ -60,7 +62,7 @@ async fn counts(call: &Call<'_>) -> Result<BTreeMap<String, RuleCounts>, AdminPr
             counts.entry(name).or_default().database = rules;
         }
     }
-    for rule in (call.admin.node.file_rules)().iter() {
+    for rule in (call.state.node.file_rules)().iter() {
         let count = counts.entry(rule.namespace.clone()).or_default();
         match rule.kind {
             FileKind::Rules => count.file += 1,

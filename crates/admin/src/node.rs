@@ -10,37 +10,37 @@ use tollgate_control::{Enforcement, Instant};
 use tollgate_rules::RuleSpec;
 
 /// The node behind the admin API.
-pub struct Node {
+pub struct NodeHooks {
     /// Something was changed: read it now rather than at the next look.
     pub changed: Box<dyn Fn() + Send + Sync>,
     /// How the node is.
-    pub status: Box<dyn Fn() -> Status + Send + Sync>,
+    pub status: Box<dyn Fn() -> NodeStatus + Send + Sync>,
     /// The rules that came from files: shown, and never changed here.
     pub file_rules: Box<dyn Fn() -> Arc<Vec<FileRule>> + Send + Sync>,
     /// The rule of a file that has this name in this namespace, if it is in force: overrides are checked against it.
     pub file_rule: FindRule,
     /// Somebody set the mode here, at that instant: to be remembered over a restart.
-    pub keep_mode: Box<dyn Fn(Enforcement, Instant) + Send + Sync>,
+    pub persist_mode: Box<dyn Fn(Enforcement, Instant) + Send + Sync>,
 }
 
 /// Looks a rule up by namespace and name.
 pub type FindRule = Box<dyn Fn(&str, &str) -> Option<RuleSpec> + Send + Sync>;
 
-impl Node {
+impl NodeHooks {
     /// A node that follows nobody and has no files.
-    pub fn alone() -> Node {
+    pub fn standalone() -> NodeHooks {
         let none = Arc::new(Vec::new());
-        Node {
+        NodeHooks {
             changed: Box::new(|| {}),
-            status: Box::new(Status::default),
+            status: Box::new(NodeStatus::default),
             file_rules: Box::new(move || none.clone()),
             file_rule: Box::new(|_, _| None),
-            keep_mode: Box::new(|_, _| {}),
+            persist_mode: Box::new(|_, _| {}),
         }
     }
 }
 
-impl fmt::Debug for Node {
+impl fmt::Debug for NodeHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Node").finish_non_exhaustive()
     }
@@ -82,7 +82,7 @@ impl FileKind {
 
 /// How a node is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct NodeStatus {
     /// What it calls itself.
     pub node: String,
     /// The generation of rules that it decides by, counted by itself.
@@ -90,11 +90,11 @@ pub struct Status {
     /// The generation of the database that this holds; `None` before it was first read.
     pub generation: Option<i64>,
     /// How the database is.
-    pub database: Database,
+    pub database: DatabaseHealth,
     /// When it was last read, whether or not anything was new.
     pub refreshed_at: Option<Instant>,
     /// Rows that cannot be used, and why.
-    pub quarantined: Vec<Quarantined>,
+    pub quarantined: Vec<QuarantinedRow>,
     /// The servers of a shared store; none if everything is in memory.
     pub store: Vec<StoreServer>,
     /// What is wrong with rules files as they are now. The last rules that were right stay in force.
@@ -112,7 +112,7 @@ pub struct StoreServer {
 
 /// How the database is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Database {
+pub enum DatabaseHealth {
     /// There is none.
     #[default]
     Off,
@@ -122,20 +122,20 @@ pub enum Database {
     Away(String),
 }
 
-impl Database {
+impl DatabaseHealth {
     /// Its name in answers.
     pub const fn name(&self) -> &'static str {
         match self {
-            Database::Off => "off",
-            Database::Up => "up",
-            Database::Away(_) => "away",
+            DatabaseHealth::Off => "off",
+            DatabaseHealth::Up => "up",
+            DatabaseHealth::Away(_) => "away",
         }
     }
 }
 
 /// A row that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quarantined {
+pub struct QuarantinedRow {
     /// `rule`, `override` or `client`.
     pub kind: String,
     /// Whose.

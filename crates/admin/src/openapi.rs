@@ -4,8 +4,10 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{Access, Body, Content, Endpoint, Header, Method, Parameter, Tag, Takes};
+use super::access::AdminAccess;
+use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::endpoints::endpoints;
+use super::parameter::{Parameter, ParameterKind};
 use super::schema;
 
 /// The document.
@@ -48,16 +50,16 @@ const ABOUT: &str = "Rules, overrides and clients of a rate limiter, and all abo
 const TOKEN: &str = "`tg_<id>_<secret>`. Viewers read and see client keys as digests, operators also change rules, \
     overrides and clients, admins also tokens and the mode. A token may be for some namespaces only.";
 
-fn operation(endpoint: &Endpoint) -> Value {
-    let Endpoint { id, tag, summary, detail, access, .. } = endpoint;
+fn operation(endpoint: &AdminEndpoint) -> Value {
+    let AdminEndpoint { id, tag, summary, detail, access, .. } = endpoint;
     let needs = match access {
-        Access::Open => "Needs no token.".to_owned(),
-        Access::Needs(role) => format!("Needs the role {} or a stronger one.", role.name()),
+        AdminAccess::Open => "Needs no token.".to_owned(),
+        AdminAccess::Needs(role) => format!("Needs the role {} or a stronger one.", role.name()),
     };
     let description = [*detail, &needs].join(" ");
     let security = match access {
-        Access::Open => json!([]),
-        Access::Needs(_) => json!([{ "token": [] }]),
+        AdminAccess::Open => json!([]),
+        AdminAccess::Needs(_) => json!([{ "token": [] }]),
     };
     let mut operation = json!({
         "operationId": id,
@@ -74,7 +76,7 @@ fn operation(endpoint: &Endpoint) -> Value {
     operation
 }
 
-fn parameters(endpoint: &Endpoint) -> Value {
+fn parameters(endpoint: &AdminEndpoint) -> Value {
     let place = |name: &str| {
         let schema = match name {
             "generation" => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
@@ -86,42 +88,44 @@ fn parameters(endpoint: &Endpoint) -> Value {
         json!({
             "name": parameter.name,
             "in": "query",
-            "required": parameter.is_needed,
+            "required": parameter.is_required,
             "description": parameter.help,
             "schema": takes(parameter.takes),
         })
     };
     let headers = endpoint.headers.iter().map(|header| header_parameter(endpoint, *header));
-    endpoint.places().map(place).chain(endpoint.parameters().map(query)).chain(headers).collect()
+    endpoint.path_parameters().map(place).chain(endpoint.parameters().map(query)).chain(headers).collect()
 }
 
-fn takes(takes: Takes) -> Value {
+fn takes(takes: ParameterKind) -> Value {
     match takes {
-        Takes::Text | Takes::Cursor => json!({ "type": "string", "minLength": 1 }),
-        Takes::Flag => json!({ "type": "boolean" }),
-        Takes::Count => json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
-        Takes::Generation => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
-        Takes::Time => json!({ "type": "string", "format": "date-time" }),
-        Takes::OneOf(words) => json!({ "type": "string", "enum": words }),
+        ParameterKind::Text | ParameterKind::Cursor => json!({ "type": "string", "minLength": 1 }),
+        ParameterKind::Flag => json!({ "type": "boolean" }),
+        ParameterKind::Count => json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
+        ParameterKind::Generation => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
+        ParameterKind::Time => json!({ "type": "string", "format": "date-time" }),
+        ParameterKind::OneOf(words) => json!({ "type": "string", "enum": words }),
     }
 }
 
-fn header_parameter(endpoint: &Endpoint, header: Header) -> Value {
-    // AdminIdentity replaces something says If-Match, or If-None-Match to make it: neither alone is required.
+fn header_parameter(endpoint: &AdminEndpoint, header: EndpointHeader) -> Value {
+    // Who replaces something says If-Match, or If-None-Match to make it: neither alone is required.
     let (name, required, help) = match header {
-        Header::IfMatch => ("If-Match", endpoint.method == Method::Patch, "The ETag that was read, or `*`."),
-        Header::IfMatchOptional => ("If-Match", false, "The ETag that was read; only if it is still that."),
-        Header::IfNoneMatch if endpoint.method == Method::Get => {
+        EndpointHeader::IfMatch => {
+            ("If-Match", endpoint.method == HttpMethod::Patch, "The ETag that was read, or `*`.")
+        }
+        EndpointHeader::IfMatchOptional => ("If-Match", false, "The ETag that was read; only if it is still that."),
+        EndpointHeader::IfNoneMatch if endpoint.method == HttpMethod::Get => {
             ("If-None-Match", false, "An ETag that is known already: 304 if it is still that.")
         }
-        Header::IfNoneMatch => ("If-None-Match", false, "`*`: only if it is not there yet."),
-        Header::IdempotencyKey => {
+        EndpointHeader::IfNoneMatch => ("If-None-Match", false, "`*`: only if it is not there yet."),
+        EndpointHeader::IdempotencyKey => {
             ("Idempotency-Key", false, "The same call with the same key is done once, and answered alike for a day.")
         }
     };
     let schema = match header {
-        Header::IdempotencyKey => json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
-        Header::IfNoneMatch if endpoint.method != Method::Get => json!({ "type": "string", "enum": ["*"] }),
+        EndpointHeader::IdempotencyKey => json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
+        EndpointHeader::IfNoneMatch if endpoint.method != HttpMethod::Get => json!({ "type": "string", "enum": ["*"] }),
         _ => {
             json!({ "type": "string", "pattern": r#"^(\*|"[0-9]{1,18}")$"# })
         }
@@ -129,32 +133,34 @@ fn header_parameter(endpoint: &Endpoint, header: Header) -> Value {
     json!({ "name": name, "in": "header", "required": required, "description": help, "schema": schema })
 }
 
-fn body(body: Body) -> Option<Value> {
+fn body(body: RequestBody) -> Option<Value> {
     let any = |names: &[&str]| match names {
         [one] => schema::reference(one),
         many => json!({ "oneOf": many.iter().map(|name| schema::reference(name)).collect::<Value>() }),
     };
     let content = match body {
-        Body::None => return None,
-        Body::Json(names) => json!({ "application/json": { "schema": any(names) } }),
-        Body::Patch(names) => json!({ "application/merge-patch+json": { "schema": any(names) } }),
-        Body::Yaml => json!({ "application/yaml": { "schema": { "type": "string", "description": "A rules file." } } }),
+        RequestBody::None => return None,
+        RequestBody::Json(names) => json!({ "application/json": { "schema": any(names) } }),
+        RequestBody::Patch(names) => json!({ "application/merge-patch+json": { "schema": any(names) } }),
+        RequestBody::Yaml => {
+            json!({ "application/yaml": { "schema": { "type": "string", "description": "A rules file." } } })
+        }
     };
     Some(json!({ "required": true, "content": content }))
 }
 
-fn responses(endpoint: &Endpoint) -> Value {
+fn responses(endpoint: &AdminEndpoint) -> Value {
     let mut responses = Map::new();
     let is_tried = endpoint.query.iter().any(|parameter| parameter.name == "dry_run");
-    for (status, content) in endpoint.answers {
+    for (status, content) in endpoint.responses {
         responses.insert(status.to_string(), response(*status, *content, is_tried));
     }
     admit_what_is_made(&mut responses);
-    if endpoint.method == Method::Get && endpoint.headers.contains(&Header::IfNoneMatch) {
+    if endpoint.method == HttpMethod::Get && endpoint.headers.contains(&EndpointHeader::IfNoneMatch) {
         responses.insert("304".to_owned(), json!({ "description": "It is still what the caller has." }));
     }
     for (status, about) in refusals(endpoint) {
-        let content = json!({ "application/problem+json": { "schema": schema::reference("AdminProblem") } });
+        let content = json!({ "application/problem+json": { "schema": schema::reference("Problem") } });
         responses.insert(status.to_string(), json!({ "description": about, "content": content }));
     }
     Value::Object(responses)
@@ -172,7 +178,7 @@ fn admit_what_is_made(responses: &mut Map<String, Value>) {
     }
 }
 
-fn response(status: u16, content: Content, is_tried: bool) -> Value {
+fn response(status: u16, content: ResponseContent, is_tried: bool) -> Value {
     let either = |name: &str| match is_tried && status == 200 && !matches!(name, "DryRun" | "Changes") {
         true => json!({ "oneOf": [schema::reference(name), schema::reference("DryRun")] }),
         false => schema::reference(name),
@@ -181,14 +187,16 @@ fn response(status: u16, content: Content, is_tried: bool) -> Value {
     let header = |text: &str| json!({ "description": text, "schema": { "type": "string" } });
     let etag = header("Its version, for If-Match.");
     match content {
-        Content::Nothing => json!({ "description": "Done." }),
-        Content::Json(name) => json!({ "description": name, "content": json(name) }),
-        Content::Versioned(name) => json!({ "description": name, "content": json(name), "headers": { "ETag": etag } }),
-        Content::Created(name) => {
+        ResponseContent::Nothing => json!({ "description": "Done." }),
+        ResponseContent::Json(name) => json!({ "description": name, "content": json(name) }),
+        ResponseContent::Versioned(name) => {
+            json!({ "description": name, "content": json(name), "headers": { "ETag": etag } })
+        }
+        ResponseContent::Created(name) => {
             let headers = json!({ "ETag": etag, "Location": header("Where it is.") });
             json!({ "description": format!("{name}, just made"), "content": json(name), "headers": headers })
         }
-        Content::Text(media) => {
+        ResponseContent::Text(media) => {
             let media = media.split(';').next().unwrap_or(media);
             json!({ "description": "As it is.", "content": { media: { "schema": {} } } })
         }
@@ -196,14 +204,14 @@ fn response(status: u16, content: Content, is_tried: bool) -> Value {
 }
 
 /// Statuses by which a call can be refused, by what it takes.
-fn refusals(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
-    let has_body = endpoint.body != Body::None;
+fn refusals(endpoint: &AdminEndpoint) -> Vec<(u16, &'static str)> {
+    let has_body = endpoint.body != RequestBody::None;
     let asks = |header| endpoint.headers.contains(&header);
-    let needs_token = endpoint.access != Access::Open;
-    let names_something = endpoint.places().next().is_some()
-        || endpoint.query.iter().any(|parameter| parameter.takes == Takes::Generation)
+    let needs_token = endpoint.access != AdminAccess::Open;
+    let names_something = endpoint.path_parameters().next().is_some()
+        || endpoint.query.iter().any(|parameter| parameter.takes == ParameterKind::Generation)
         || endpoint.id == "exportRules";
-    let is_conditional = asks(Header::IfMatch) || asks(Header::IfMatchOptional);
+    let is_conditional = asks(EndpointHeader::IfMatch) || asks(EndpointHeader::IfMatchOptional);
     let all = [
         (400, "Something in it cannot be read: `errors` says what, with the path of the field.", true),
         (401, "No token, or one that is not good.", needs_token),
@@ -218,7 +226,7 @@ fn refusals(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
             "It can be read, and cannot be: `errors` says why, with the path of the field.",
             has_body || endpoint.writes(),
         ),
-        (428, "If-Match is missing.", asks(Header::IfMatch)),
+        (428, "If-Match is missing.", asks(EndpointHeader::IfMatch)),
         (429, "Too many bad tokens came from this address; wait as long as Retry-After says.", needs_token),
         (503, "The database does not answer, or there is none.", needs_token),
         (507, "There is no room left in the database.", endpoint.writes()),
@@ -300,8 +308,9 @@ mod tests {
                 );
             }
             let of_integers = kinds.contains(&"integer") && kinds.iter().all(|kind| ["integer", "null"].contains(kind));
-            let is_short = members.get("maximum").and_then(Value::as_u64).is_some_and(|most| most <= 1000);
-            assert!(!of_integers || is_short || members.get("format") == Some(&json!("int64")), "{path}: 32 bits");
+            let is_short_form =
+                members.get("maximum").and_then(Value::as_u64).is_some_and(|max_bytes| max_bytes <= 1000);
+            assert!(!of_integers || is_short_form || members.get("format") == Some(&json!("int64")), "{path}: 32 bits");
             for choice in ["anyOf", "oneOf", "allOf"].iter().filter_map(|word| members.get(*word)?.as_array()).flatten()
             {
                 let says_what = ["type", "$ref", "anyOf", "oneOf"].iter().any(|word| choice.get(*word).is_some());

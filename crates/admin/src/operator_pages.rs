@@ -109,11 +109,11 @@ impl OperatorPages {
     /// Every counter of envoyproxy/ratelimit, one per line.
     fn rls_stats(&self) -> String {
         let stats = &self.service.rls_stats;
-        let (loads, failures) = (self.loads)();
+        let (loads, auth_throttle) = (self.loads)();
         let own = [
             ("call.should_rate_limit.redis_error", stats.calls.ended(RlsCallEnd::StoreError)),
             ("call.should_rate_limit.service_error", stats.calls.ended(RlsCallEnd::ServiceError)),
-            ("config_load_error", failures),
+            ("config_load_error", auth_throttle),
             ("config_load_success", loads),
             ("global_shadow_mode", stats.calls.ended(RlsCallEnd::Shadowed)),
         ];

@@ -4,91 +4,103 @@ use serde_json::{Map, Value, json};
 use tollgate_control::record::{OverrideDraft, OverrideRecord};
 use tollgate_control::{Control, Edit, OverrideFilter, Precondition, RecordKind};
 
-use super::call::{Call, IfMatch};
+use super::access::NamespaceScope;
+use super::body_fields::BodyFields;
+use super::call::{AdminCall, IfMatch};
 use super::changes;
-use super::endpoint::{
-    Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, NamespaceScope, Tag, Takes, parameter, text,
-};
-use super::fields::Fields;
+use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::parameter::{CURSOR, DRY_RUN, LIMIT, ParameterKind, parameter, text};
 use super::problem::AdminProblem;
+use super::resource::{self, Resource};
 use super::response::AdminResponse;
-use super::thing::{self, Thing};
 
 const ONE: &str = "/v1/overrides/{override_id}";
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        reach: NamespaceScope::Namespaces,
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
+        scope: NamespaceScope::Namespaces,
         query: &[
             text("client_key", "Of this client."),
             text("rule_id", "Of this rule."),
-            parameter("active", Takes::OneOf(&["true"]), "Only those that hold now."),
+            parameter("active", ParameterKind::OneOf(&["true"]), "Only those that hold now."),
             LIMIT,
             CURSOR,
         ],
-        answers: &[(200, Content::Json("OverrideList"))],
-        ..Endpoint::get("/v1/overrides", "listOverrides", Tag::Overrides, "List overrides", |call| Box::pin(list(call)))
+        responses: &[(200, ResponseContent::Json("OverrideList"))],
+        ..AdminEndpoint::get("/v1/overrides", "listOverrides", Tag::Overrides, "List overrides", |call| {
+            Box::pin(list(call))
+        })
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IdempotencyKey],
-        body: Body::Json(&["OverrideInput"]),
-        answers: &[(201, Content::Created("Override")), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(
-            Method::Post,
+        headers: &[EndpointHeader::IdempotencyKey],
+        body: RequestBody::Json(&["OverrideInput"]),
+        responses: &[(201, ResponseContent::Created("Override")), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
             "/v1/overrides",
             "createOverride",
             Tag::Overrides,
             "Make an override",
-            |call| Box::pin(thing::create::<Override>(call)),
+            |call| Box::pin(resource::create::<OverrideResource>(call)),
         )
     },
-    Endpoint {
-        headers: &[Header::IfNoneMatch],
-        answers: &[(200, Content::Versioned("Override"))],
-        ..Endpoint::get(ONE, "getOverride", Tag::Overrides, "Read an override", |call| {
-            Box::pin(thing::get::<Override>(call))
+    AdminEndpoint {
+        headers: &[EndpointHeader::IfNoneMatch],
+        responses: &[(200, ResponseContent::Versioned("Override"))],
+        ..AdminEndpoint::get(ONE, "getOverride", Tag::Overrides, "Read an override", |call| {
+            Box::pin(resource::get::<OverrideResource>(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatch, Header::IfNoneMatch],
-        body: Body::Json(&["OverrideInput"]),
-        answers: &[(200, Content::Versioned("Override")), (201, Content::Created("Override"))],
-        ..Endpoint::change(Method::Put, ONE, "replaceOverride", Tag::Overrides, "Replace an override", |call| {
-            Box::pin(thing::replace::<Override>(call))
-        })
+        headers: &[EndpointHeader::IfMatch, EndpointHeader::IfNoneMatch],
+        body: RequestBody::Json(&["OverrideInput"]),
+        responses: &[(200, ResponseContent::Versioned("Override")), (201, ResponseContent::Created("Override"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Put,
+            ONE,
+            "replaceOverride",
+            Tag::Overrides,
+            "Replace an override",
+            |call| Box::pin(resource::replace::<OverrideResource>(call)),
+        )
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "Sending another `valid_until` extends it.",
         query: &[DRY_RUN],
-        headers: &[Header::IfMatch],
-        body: Body::Patch(&["OverridePatch"]),
-        answers: &[(200, Content::Versioned("Override"))],
-        ..Endpoint::change(
-            Method::Patch,
+        headers: &[EndpointHeader::IfMatch],
+        body: RequestBody::Patch(&["OverridePatch"]),
+        responses: &[(200, ResponseContent::Versioned("Override"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Patch,
             ONE,
             "updateOverride",
             Tag::Overrides,
             "Change parts of an override",
-            |call| Box::pin(thing::patch::<Override>(call)),
+            |call| Box::pin(resource::patch::<OverrideResource>(call)),
         )
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatchOptional],
-        answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(Method::Delete, ONE, "deleteOverride", Tag::Overrides, "Remove an override", |call| {
-            Box::pin(thing::delete::<Override>(call))
-        })
+        headers: &[EndpointHeader::IfMatchOptional],
+        responses: &[(204, ResponseContent::Nothing), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Delete,
+            ONE,
+            "deleteOverride",
+            Tag::Overrides,
+            "Remove an override",
+            |call| Box::pin(resource::delete::<OverrideResource>(call)),
+        )
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "From now on it holds no more; what it was stays readable. One that has ended already stays as it is.",
         query: &[DRY_RUN],
-        headers: &[Header::IfMatchOptional],
-        answers: &[(200, Content::Versioned("Override"))],
-        ..Endpoint::change(
-            Method::Post,
+        headers: &[EndpointHeader::IfMatchOptional],
+        responses: &[(200, ResponseContent::Versioned("Override"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
             "/v1/overrides/{override_id}/end",
             "endOverride",
             Tag::Overrides,
@@ -99,7 +111,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
 ];
 
 /// Overrides, as things that are kept.
-pub(super) struct Override;
+pub(super) struct OverrideResource;
 
 const FIELDS: &[&str] = &[
     "override_id",
@@ -117,7 +129,7 @@ const FIELDS: &[&str] = &[
     "version",
 ];
 
-impl Thing for Override {
+impl Resource for OverrideResource {
     const KIND: RecordKind = RecordKind::Override;
     const PATH: &'static str = "/v1/overrides";
     const PREFIX: &'static str = "ovr";
@@ -125,11 +137,11 @@ impl Thing for Override {
     type Draft = OverrideDraft;
 
     fn read(
-        call: &Call<'_>,
+        call: &AdminCall<'_>,
         id: Option<&str>,
         body: Map<String, Value>,
     ) -> Result<(Option<String>, OverrideDraft), AdminProblem> {
-        let mut fields = Fields::of(body, FIELDS);
+        let mut fields = BodyFields::of(body, FIELDS);
         fields.same("namespace", call.namespace());
         let named = match id {
             Some(id) => {
@@ -139,13 +151,14 @@ impl Thing for Override {
             None => fields.text("override_id"),
         };
         let draft = OverrideDraft {
-            client_key: fields.needed_text("client_key", "whom it is for, such as \"user:42\""),
-            rule_id: fields.needed_text("rule_id", "the rule whose numbers it changes"),
+            client_key: fields.required_text("client_key", "whom it is for, such as \"user:42\""),
+            rule_id: fields.required_text("rule_id", "the rule whose numbers it changes"),
             max_requests: fields.count("max_requests"),
             burst_size: fields.count("burst_size").unwrap_or(0),
             unlimited: fields.flag("unlimited").unwrap_or(false),
             valid_from: fields.time("valid_from"),
-            valid_until: fields.needed_time("valid_until", "an override ends: say when, such as 2026-12-01T00:00:00Z"),
+            valid_until: fields
+                .required_time("valid_until", "an override ends: say when, such as 2026-12-01T00:00:00Z"),
             reason: fields.text("reason").unwrap_or_default(),
         };
         fields.rest().map(|_| (named, draft))
@@ -184,7 +197,7 @@ impl Thing for Override {
     }
 }
 
-async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if !call.may_see() {
         return Ok(AdminResponse::json(&json!({ "overrides": [], "next_cursor": null })));
     }
@@ -192,23 +205,23 @@ async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
         namespaces: call.namespaces(),
         client_key: call.query().owned("client_key"),
         rule_id: call.query().owned("rule_id"),
-        holds_at: call.query().flag("active").map(|_| call.admin.now()),
+        holds_at: call.query().flag("active").map(|_| call.state.now()),
     };
     let listing = call.control()?.overrides(&filter, &call.page()?).await?;
-    let overrides: Value = listing.entries.iter().map(Override::json).collect();
+    let overrides: Value = listing.entries.iter().map(OverrideResource::json).collect();
     let body = json!({ "overrides": overrides, "next_cursor": call.cursor(listing.next.as_deref()) });
     Ok(AdminResponse::json(&call.mask().value(body)))
 }
 
-async fn end(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
-    let now = call.admin.now();
+async fn end(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
+    let now = call.state.now();
     let record = call.control()?.overriding(call.namespace(), call.id()).await?;
     let draft = OverrideDraft { valid_until: record.draft.valid_until.min(now), ..record.draft };
-    let version = if let Some(IfMatch::Version(version)) = call.asked.if_match { version } else { record.version };
+    let version = if let Some(IfMatch::Version(version)) = call.request.if_match { version } else { record.version };
     let expect = Precondition::Version(version);
-    let applied = thing::write::<Override>(call, call.id(), Some(draft), expect, "end").await?;
+    let applied = resource::write::<OverrideResource>(call, call.id(), Some(draft), expect, "end").await?;
     match call.dry_run() {
-        true => Ok(changes::said(call, &applied)),
-        false => thing::get::<Override>(call).await,
+        true => Ok(changes::response(call, &applied)),
+        false => resource::get::<OverrideResource>(call).await,
     }
 }

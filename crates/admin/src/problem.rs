@@ -20,10 +20,13 @@ pub struct AdminProblem {
     /// Every fault of what was sent.
     pub faults: Vec<FieldError>,
     /// Line and column of each, where what was sent has lines.
-    pub places: Vec<(u32, u32)>,
+    pub positions: Vec<(u32, u32)>,
     /// Header fields that belong to it.
-    pub fields: Vec<(&'static str, String)>,
+    pub headers: Vec<(&'static str, String)>,
 }
+
+/// Rewrites a problem of the full form for a caller that sent another form.
+pub type MapProblem = fn(AdminProblem) -> AdminProblem;
 
 /// Codes of faults that are about the shape of a body rather than about its values: a body with one of them is not what
 /// the schema says (400), all others are and still cannot be (422).
@@ -32,13 +35,20 @@ const SHAPE: &[&str] = &["unknown-field", "wrong-type", "missing-field", "duplic
 impl AdminProblem {
     /// A problem.
     pub fn new(status: u16, code: &'static str, detail: impl Into<String>) -> AdminProblem {
-        AdminProblem { status, code, detail: detail.into(), faults: Vec::new(), places: Vec::new(), fields: Vec::new() }
+        AdminProblem {
+            status,
+            code,
+            detail: detail.into(),
+            faults: Vec::new(),
+            positions: Vec::new(),
+            headers: Vec::new(),
+        }
     }
 
     /// The same with a header field.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> AdminProblem {
-        self.fields.push((name, value.into()));
+        self.headers.push((name, value.into()));
         self
     }
 
@@ -61,18 +71,18 @@ impl AdminProblem {
 
     /// A rules file with these problems.
     pub fn of_report(report: Report) -> AdminProblem {
-        let places: Vec<(u32, u32)> = report.problems.iter().map(|problem| (problem.line, problem.column)).collect();
+        let positions: Vec<(u32, u32)> = report.problems.iter().map(|problem| (problem.line, problem.column)).collect();
         let faults = report.problems.into_iter().map(|problem| {
             let rules::Problem { code, field, message, help, .. } = problem;
             FieldError { field, code: code.to_owned(), message, help }
         });
         let faults: Vec<FieldError> = faults.collect();
         let AdminProblem { detail, .. } = AdminProblem::of_faults(faults.clone());
-        let detail = match places.first() {
+        let detail = match positions.first() {
             Some((line, column)) => format!("Line {line}, column {column}: {detail}"),
             None => detail,
         };
-        AdminProblem { faults, places, ..AdminProblem::new(422, "invalid_rules_file", detail) }
+        AdminProblem { faults, positions, ..AdminProblem::new(422, "invalid_rules_file", detail) }
     }
 
     /// Something that was asked for and is not there.
@@ -102,12 +112,12 @@ impl AdminProblem {
     }
 
     fn errors(&self) -> Value {
-        let places = self.places.iter().map(Some).chain(std::iter::repeat(None));
-        self.faults.iter().zip(places).map(|(fault, place)| shown(fault, place)).collect()
+        let positions = self.positions.iter().map(Some).chain(std::iter::repeat(None));
+        self.faults.iter().zip(positions).map(|(fault, position)| shown(fault, position)).collect()
     }
 
     /// Fills the reply with it.
-    pub fn fill(&self, reply: &mut Reply) {
+    pub fn write_to(&self, reply: &mut Reply) {
         let mut body = Map::new();
         body.insert("type".to_owned(), "about:blank".into());
         body.insert("title".to_owned(), self.title().into());
@@ -122,7 +132,7 @@ impl AdminProblem {
         }
         reply.status = self.status;
         reply.fields.push("Content-Type", "application/problem+json");
-        for (name, value) in &self.fields {
+        for (name, value) in &self.headers {
             reply.fields.push(name, value);
         }
         reply.body.extend_from_slice(Value::Object(body).to_string().as_bytes());
@@ -135,9 +145,9 @@ pub fn fault(field: &str, code: &str, message: impl Into<String>, help: &str) ->
     FieldError { field: field.to_owned(), code: code.to_owned(), message: message.into(), help }
 }
 
-fn shown(fault: &FieldError, place: Option<&(u32, u32)>) -> Value {
+fn shown(fault: &FieldError, position: Option<&(u32, u32)>) -> Value {
     let FieldError { field, code, message, help } = fault;
-    match place {
+    match position {
         None => json!({ "field": field, "code": code, "message": message, "help": help }),
         Some((line, column)) => {
             json!({ "field": field, "code": code, "message": message, "help": help, "line": line, "column": column })
@@ -154,16 +164,16 @@ fn sentence(fault: &FieldError) -> String {
 
 impl From<Error> for AdminProblem {
     fn from(error: Error) -> AdminProblem {
-        let said = format!("{error}.");
+        let text = format!("{error}.");
         let soon = |problem: AdminProblem| problem.with("Retry-After", "1");
         match error {
             Error::NotFound(what) => AdminProblem::not_found(&what),
-            Error::Conflict(_) => AdminProblem::new(409, "conflict", said),
+            Error::Conflict(_) => AdminProblem::new(409, "conflict", text),
             Error::Stale { .. } => {
-                AdminProblem::new(412, "stale", format!("{said} Read it again, and send what it says as If-Match."))
+                AdminProblem::new(412, "stale", format!("{text} Read it again, and send what it says as If-Match."))
             }
             Error::Invalid(faults) => AdminProblem::of_faults(faults),
-            Error::KeyReused => AdminProblem::new(422, "idempotency_key_reused", said),
+            Error::KeyReused => AdminProblem::new(422, "idempotency_key_reused", text),
             Error::Unavailable(_) => soon(AdminProblem::new(
                 503,
                 "database_away",
@@ -207,7 +217,7 @@ mod tests {
             let problem = AdminProblem::from(error.clone());
             assert_eq!((problem.status, problem.code), (status, code), "{error:?}");
             let mut reply = Reply::default();
-            problem.fill(&mut reply);
+            problem.write_to(&mut reply);
             let body: Value = serde_json::from_slice(&reply.body).unwrap();
             assert_eq!((body["status"].as_u64(), body["code"].as_str()), (Some(status.into()), Some(code)));
             assert!(!body["detail"].as_str().unwrap().contains("secret"), "{body}");

@@ -3,36 +3,36 @@
 use tollgate_control::Instant;
 use tollgate_rules::{datetime, nearest};
 
-use super::endpoint::{Endpoint, Parameter, Takes};
+use super::parameter::{Parameter, ParameterKind};
 use super::percent::{self, Plus};
 use super::problem::AdminProblem;
 
 /// The parameters of a call: known, decoded, each of what it takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query(Vec<(&'static str, String)>);
+pub struct QueryParameters(Vec<(&'static str, String)>);
 
 /// How people try to hand in a token where proxies and histories would keep it.
 const TOKENS: &[&str] = &["token", "access_token", "authorization", "bearer"];
 
-impl Query {
+impl QueryParameters {
     /// Reads them.
-    pub fn read(endpoint: &Endpoint, text: Option<&str>) -> Result<Query, AdminProblem> {
-        let mut query = Query::default();
+    pub fn read(accepted: &[&'static Parameter], text: Option<&str>) -> Result<QueryParameters, AdminProblem> {
+        let mut query = QueryParameters::default();
         for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let decoded = percent::decode(name, Plus::IsSpace).zip(percent::decode(value, Plus::IsSpace));
             let Some((name, value)) = decoded else {
                 return Err(bad("", "A parameter is not percent-encoded UTF-8, or holds a NUL."));
             };
-            let parameter = endpoint.parameters().find(|known| known.name == name);
-            let parameter = parameter.ok_or_else(|| unknown(endpoint, &name))?;
+            let parameter = accepted.iter().copied().find(|known| known.name == name);
+            let parameter = parameter.ok_or_else(|| unknown(accepted, &name))?;
             if query.text(parameter.name).is_some() {
                 return Err(bad(parameter.name, format!("The parameter {name} stands twice.")));
             }
             check(parameter, &value)?;
             query.0.push((parameter.name, value));
         }
-        match endpoint.parameters().find(|known| known.is_needed && query.text(known.name).is_none()) {
+        match accepted.iter().find(|known| known.is_required && query.text(known.name).is_none()) {
             Some(missing) => Err(bad(missing.name, format!("The parameter {} is missing.", missing.name))),
             None => Ok(query),
         }
@@ -79,23 +79,23 @@ pub fn instant(text: &str) -> Option<Instant> {
 
 fn check(parameter: &Parameter, value: &str) -> Result<(), AdminProblem> {
     let Parameter { name, takes, .. } = parameter;
-    let number = |most: i64| {
+    let number = |max_bytes: i64| {
         let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| value.parse::<i64>().ok()).flatten().filter(|number| (1..=most).contains(number))
+        digits.then(|| value.parse::<i64>().ok()).flatten().filter(|number| (1..=max_bytes).contains(number))
     };
     let wanted = match takes {
-        Takes::Text | Takes::Cursor if !value.is_empty() => return Ok(()),
-        Takes::Text | Takes::Cursor => "takes some text".to_owned(),
-        Takes::Flag if matches!(value, "true" | "false") => return Ok(()),
-        Takes::Flag => "takes true or false".to_owned(),
-        Takes::Count if number(1000).is_some() => return Ok(()),
-        Takes::Count => "takes a number from 1 to 1000".to_owned(),
-        Takes::Generation if value == "0" || number(i64::MAX).is_some() => return Ok(()),
-        Takes::Generation => "takes the number of a generation".to_owned(),
-        Takes::Time if instant(value).is_some() => return Ok(()),
-        Takes::Time => "takes a point in time such as 2026-12-01T00:00:00Z (write + as %2B)".to_owned(),
-        Takes::OneOf(words) if words.contains(&value) => return Ok(()),
-        Takes::OneOf(words) => format!("takes one of {}", words.join(", ")),
+        ParameterKind::Text | ParameterKind::Cursor if !value.is_empty() => return Ok(()),
+        ParameterKind::Text | ParameterKind::Cursor => "takes some text".to_owned(),
+        ParameterKind::Flag if matches!(value, "true" | "false") => return Ok(()),
+        ParameterKind::Flag => "takes true or false".to_owned(),
+        ParameterKind::Count if number(1000).is_some() => return Ok(()),
+        ParameterKind::Count => "takes a number from 1 to 1000".to_owned(),
+        ParameterKind::Generation if value == "0" || number(i64::MAX).is_some() => return Ok(()),
+        ParameterKind::Generation => "takes the number of a generation".to_owned(),
+        ParameterKind::Time if instant(value).is_some() => return Ok(()),
+        ParameterKind::Time => "takes a point in time such as 2026-12-01T00:00:00Z (write + as %2B)".to_owned(),
+        ParameterKind::OneOf(words) if words.contains(&value) => return Ok(()),
+        ParameterKind::OneOf(words) => format!("takes one of {}", words.join(", ")),
     };
     Err(bad(name, format!("The parameter {name} {wanted}.")))
 }
@@ -106,8 +106,8 @@ fn bad(name: &str, detail: impl Into<String>) -> AdminProblem {
     AdminProblem { faults, ..AdminProblem::new(400, "bad_parameter", detail) }
 }
 
-fn unknown(endpoint: &Endpoint, name: &str) -> AdminProblem {
-    let known: Vec<&str> = endpoint.parameters().map(|parameter| parameter.name).collect();
+fn unknown(accepted: &[&Parameter], name: &str) -> AdminProblem {
+    let known: Vec<&str> = accepted.iter().map(|parameter| parameter.name).collect();
     let name = tollgate_rules::problem::quote(name);
     let detail = match (nearest(name.trim_matches('`'), known.iter().copied()), known.is_empty()) {
         (Some(meant), _) => format!("There is no parameter {name}; did you mean {meant}?"),

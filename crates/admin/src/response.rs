@@ -60,7 +60,7 @@ impl AdminResponse {
     }
 
     /// Fills the reply with it.
-    pub fn fill(&self, reply: &mut Reply) {
+    pub fn write_to(&self, reply: &mut Reply) {
         let AdminResponse { status, body, version, location } = self;
         reply.status = *status;
         if let Some((media, text)) = body {

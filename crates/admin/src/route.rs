@@ -1,22 +1,22 @@
 //! From a path to a row of the table.
 
-use super::endpoint::{Endpoint, Method};
+use super::endpoint::{AdminEndpoint, HttpMethod};
 use super::percent;
 use super::problem::AdminProblem;
 
 /// Finds the endpoint of a path, and what stands where its braces are. Of two that fit, the one with fewer braces.
 pub fn find(
-    table: &'static [Endpoint],
+    table: &'static [AdminEndpoint],
     method: &str,
     path: &str,
-) -> Result<(&'static Endpoint, Vec<String>), AdminProblem> {
-    let fits = |endpoint: &&Endpoint| matches(endpoint.path, path);
-    let fewest = table.iter().filter(fits).map(|endpoint| endpoint.places().count()).min();
+) -> Result<(&'static AdminEndpoint, Vec<String>), AdminProblem> {
+    let fits = |endpoint: &&AdminEndpoint| matches(endpoint.path, path);
+    let fewest = table.iter().filter(fits).map(|endpoint| endpoint.path_parameters().count()).min();
     let Some(fewest) = fewest else { return Err(no_such_path(path)) };
-    let mut there = table.iter().filter(fits).filter(|endpoint| endpoint.places().count() == fewest);
-    let wanted = Method::of(method);
+    let mut there = table.iter().filter(fits).filter(|endpoint| endpoint.path_parameters().count() == fewest);
+    let wanted = HttpMethod::of(method);
     match there.clone().find(|endpoint| Some(endpoint.method) == wanted) {
-        Some(endpoint) => Ok((endpoint, places(endpoint, path)?)),
+        Some(endpoint) => Ok((endpoint, path_parameters(endpoint, path)?)),
         None => Err(no_such_method(&mut there)),
     }
 }
@@ -32,7 +32,7 @@ fn matches(template: &str, path: &str) -> bool {
     }
 }
 
-fn places(endpoint: &Endpoint, path: &str) -> Result<Vec<String>, AdminProblem> {
+fn path_parameters(endpoint: &AdminEndpoint, path: &str) -> Result<Vec<String>, AdminProblem> {
     let pairs = endpoint.path.split('/').zip(path.split('/'));
     let decode = |text: &str| {
         percent::decode(text, percent::Plus::IsPlus)
@@ -49,7 +49,7 @@ fn no_such_path(path: &str) -> AdminProblem {
     AdminProblem::new(404, "no_such_path", format!("There is no such path here. {hint}"))
 }
 
-fn no_such_method(there: &mut dyn Iterator<Item = &Endpoint>) -> AdminProblem {
+fn no_such_method(there: &mut dyn Iterator<Item = &AdminEndpoint>) -> AdminProblem {
     let mut allowed: Vec<&str> = there.map(|endpoint| endpoint.method.name()).collect();
     if allowed.contains(&"GET") {
         allowed.push("HEAD");

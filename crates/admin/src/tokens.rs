@@ -6,50 +6,51 @@ use tollgate_control::{Instant, TokenDraft};
 use tollgate_rules::problem::quote;
 use tollgate_rules::{check, duration};
 
-use super::call::Call;
-use super::endpoint::{Access, Body, Content, Endpoint, Method, NamespaceScope, Tag};
-use super::fields::Fields;
+use super::access::{AdminAccess, NamespaceScope};
+use super::body_fields::BodyFields;
+use super::call::AdminCall;
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::json;
 use super::percent;
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 use tollgate_service::admin_tokens::AdminIdentity;
 
-const ADMIN: Access = Access::Needs(Role::Admin);
+const ADMIN: AdminAccess = AdminAccess::Needs(Role::Admin);
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
         access: ADMIN,
-        reach: NamespaceScope::Nothing,
-        answers: &[(200, Content::Json("TokenList"))],
-        ..Endpoint::get("/v1/tokens", "listTokens", Tag::Tokens, "List tokens", |call| Box::pin(list(call)))
+        scope: NamespaceScope::Nothing,
+        responses: &[(200, ResponseContent::Json("TokenList"))],
+        ..AdminEndpoint::get("/v1/tokens", "listTokens", Tag::Tokens, "List tokens", |call| Box::pin(list(call)))
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "The token itself is answered once and never again: only a hash of it is kept. One that is made by a \
                  token that expires does not outlive that.",
         access: ADMIN,
-        reach: NamespaceScope::Nothing,
-        body: Body::Json(&["TokenInput"]),
-        answers: &[(201, Content::Created("CreatedToken"))],
-        ..Endpoint::change(Method::Post, "/v1/tokens", "createToken", Tag::Tokens, "Make a token", |call| {
+        scope: NamespaceScope::Nothing,
+        body: RequestBody::Json(&["TokenInput"]),
+        responses: &[(201, ResponseContent::Created("CreatedToken"))],
+        ..AdminEndpoint::change(HttpMethod::Post, "/v1/tokens", "createToken", Tag::Tokens, "Make a token", |call| {
             Box::pin(create(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         access: ADMIN,
-        reach: NamespaceScope::Nothing,
-        answers: &[(200, Content::Json("Token"))],
-        ..Endpoint::get("/v1/tokens/{token_id}", "getToken", Tag::Tokens, "Read about a token", |call| {
+        scope: NamespaceScope::Nothing,
+        responses: &[(200, ResponseContent::Json("Token"))],
+        ..AdminEndpoint::get("/v1/tokens/{token_id}", "getToken", Tag::Tokens, "Read about a token", |call| {
             Box::pin(get(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "This node takes it no more at once, all others as soon as they hear of it.",
         access: ADMIN,
-        reach: NamespaceScope::Nothing,
-        answers: &[(204, Content::Nothing)],
-        ..Endpoint::change(
-            Method::Delete,
+        scope: NamespaceScope::Nothing,
+        responses: &[(204, ResponseContent::Nothing)],
+        ..AdminEndpoint::change(
+            HttpMethod::Delete,
             "/v1/tokens/{token_id}",
             "revokeToken",
             Tag::Tokens,
@@ -59,21 +60,21 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let tokens = call.control()?.tokens().await?;
     let tokens: Value = tokens.iter().filter(|token| is_theirs(call, token)).map(show).collect();
     Ok(AdminResponse::json(&json!({ "tokens": tokens })))
 }
 
-async fn get(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     find(call).await.map(|token| AdminResponse::json(&show(&token)))
 }
 
-async fn create(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn create(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let draft = read(call)?;
     let (record, token) = call.control()?.create_token(&draft, &call.author()).await?;
-    call.admin.tokens.add(&record);
-    (call.admin.node.changed)();
+    call.state.tokens.add(&record);
+    (call.state.node.changed)();
     let mut body = show(&record);
     if let Value::Object(members) = &mut body {
         members.insert("token".to_owned(), token.into());
@@ -81,38 +82,38 @@ async fn create(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     Ok(AdminResponse::json(&body).created(format!("/v1/tokens/{}", percent::encode(&record.token_id))))
 }
 
-async fn revoke(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn revoke(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let token = find(call).await?;
     call.control()?.revoke_token(&token.token_id, &call.author()).await?;
-    call.admin.tokens.remove(&token.token_id);
-    (call.admin.node.changed)();
+    call.state.tokens.remove(&token.token_id);
+    (call.state.node.changed)();
     Ok(AdminResponse::nothing(204))
 }
 
-async fn find(call: &Call<'_>) -> Result<TokenRecord, AdminProblem> {
+async fn find(call: &AdminCall<'_>) -> Result<TokenRecord, AdminProblem> {
     let tokens = call.control()?.tokens().await?;
     let token = tokens.into_iter().find(|token| token.token_id == call.id() && is_theirs(call, token));
     token.ok_or_else(|| AdminProblem::not_found("such token"))
 }
 
 /// An admin of some namespaces has to do with the tokens that are for some of them, and with no others.
-fn is_theirs(call: &Call<'_>, token: &TokenRecord) -> bool {
-    call.who().is_some_and(|who| may_give(who, token.namespaces.as_deref()))
+fn is_theirs(call: &AdminCall<'_>, token: &TokenRecord) -> bool {
+    call.identity().is_some_and(|identity| may_give(identity, token.namespaces.as_deref()))
 }
 
-fn may_give(who: &AdminIdentity, namespaces: Option<&[String]>) -> bool {
-    match (&who.namespaces, namespaces) {
+fn may_give(identity: &AdminIdentity, namespaces: Option<&[String]>) -> bool {
+    match (&identity.namespaces, namespaces) {
         (None, _) => true,
         (Some(_), None) => false,
-        (Some(_), Some(theirs)) => theirs.iter().all(|name| who.may_see(name)),
+        (Some(_), Some(theirs)) => theirs.iter().all(|name| identity.may_see(name)),
     }
 }
 
-fn read(call: &Call<'_>) -> Result<TokenDraft, AdminProblem> {
+fn read(call: &AdminCall<'_>) -> Result<TokenDraft, AdminProblem> {
     const FIELDS: &[&str] = &["name", "role", "namespaces", "expires_at", "expires_in"];
-    let mut fields = Fields::of(json::object(call.body)?, FIELDS);
-    let name = fields.needed_text("name", "what it is for, for people");
-    let role = fields.needed_word("role", &Role::ALL.map(Role::name), Role::named);
+    let mut fields = BodyFields::of(json::object(call.body)?, FIELDS);
+    let name = fields.required_text("name", "what it is for, for people");
+    let role = fields.required_word("role", &Role::ALL.map(Role::name), Role::named);
     let namespaces = fields.texts("namespaces").map(|mut names| {
         names.sort_unstable();
         names.dedup();
@@ -125,9 +126,9 @@ fn read(call: &Call<'_>) -> Result<TokenDraft, AdminProblem> {
     if namespaces.as_ref().is_some_and(Vec::is_empty) {
         fields.refuse("namespaces", "out-of-range", "namespaces is empty", "name some, or leave it out for all");
     }
-    let mut expires_at = expiry(&mut fields, call.admin.now());
+    let mut expires_at = expiry(&mut fields, call.state.now());
     // A token that ends cannot live on in one that it made.
-    if let Some(end) = call.who().and_then(|who| who.expires_at) {
+    if let Some(end) = call.identity().and_then(|identity| identity.expires_at) {
         if expires_at.is_some_and(|wanted| wanted > end) {
             let message = format!("a token cannot outlive the one that makes it, which expires at {end}");
             fields.refuse(
@@ -139,7 +140,7 @@ fn read(call: &Call<'_>) -> Result<TokenDraft, AdminProblem> {
         }
         expires_at = expires_at.or(Some(end));
     }
-    if call.who().is_some_and(|who| !may_give(who, namespaces.as_deref())) {
+    if call.identity().is_some_and(|identity| !may_give(identity, namespaces.as_deref())) {
         let help = "name some of the namespaces that your own token is for";
         fields.refuse("namespaces", "not-yours", "a token cannot give more than it has", help);
     }
@@ -148,7 +149,7 @@ fn read(call: &Call<'_>) -> Result<TokenDraft, AdminProblem> {
     Ok(TokenDraft { name, role, namespaces, expires_at })
 }
 
-fn expiry(fields: &mut Fields, now: Instant) -> Option<Instant> {
+fn expiry(fields: &mut BodyFields, now: Instant) -> Option<Instant> {
     let at = fields.time("expires_at");
     let within = fields.text("expires_in").and_then(|text| match duration::parse(&text) {
         Ok(nanos) => Some(Instant(now.0.saturating_add(i64::try_from(nanos / 1000).unwrap_or(i64::MAX)))),

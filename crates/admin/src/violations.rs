@@ -1,12 +1,12 @@
-//! AdminIdentity was refused.
+//! Who was refused.
 
 use serde_json::{Value, json};
 use tollgate_control::{GroupBy, Offender, Violation, ViolationFilter, ViolationRecord};
 
-use super::call::Call;
-use super::endpoint::{
-    CURSOR, Content, Endpoint, FROM, LIMIT, NamespaceScope, Parameter, TO, Tag, Takes, parameter, text,
-};
+use super::access::NamespaceScope;
+use super::call::AdminCall;
+use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
+use super::parameter::{CURSOR, FROM, LIMIT, Parameter, ParameterKind, TO, parameter, text};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 use tollgate_service::mask::Mask;
@@ -14,36 +14,32 @@ use tollgate_service::violations::is_digest;
 
 const CLIENT: Parameter = text("client_key", "Of this client.");
 const ENDPOINT: Parameter = text("endpoint", "Of this path.");
-const RULE: Parameter = text("rule_id", "GroupBy this rule.");
-const SHADOW: Parameter = parameter("shadow", Takes::Flag, "Only of rules in shadow mode, or only of others.");
+const RULE: Parameter = text("rule_id", "By this rule.");
+const SHADOW: Parameter = parameter("shadow", ParameterKind::Flag, "Only of rules in shadow mode, or only of others.");
 const BY: Parameter =
-    parameter("by", Takes::OneOf(&["client", "rule", "endpoint"]), "What is counted; default client.");
+    parameter("by", ParameterKind::OneOf(&["client", "rule", "endpoint"]), "What is counted; default client.");
 
-pub(super) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
         detail: "The latest first; counted by client, rule and minute.",
-        reach: NamespaceScope::Namespaces,
+        scope: NamespaceScope::Namespaces,
         query: &[CLIENT, ENDPOINT, RULE, SHADOW, FROM, TO, LIMIT, CURSOR],
-        answers: &[(200, Content::Json("ViolationList"))],
-        ..Endpoint::get("/v1/violations", "listViolations", Tag::Violations, "Search refusals", |call| {
+        responses: &[(200, ResponseContent::Json("ViolationList"))],
+        ..AdminEndpoint::get("/v1/violations", "listViolations", Tag::Violations, "Search refusals", |call| {
             Box::pin(list(call))
         })
     },
-    Endpoint {
-        reach: NamespaceScope::Namespaces,
+    AdminEndpoint {
+        scope: NamespaceScope::Namespaces,
         query: &[BY, CLIENT, ENDPOINT, RULE, SHADOW, FROM, TO, LIMIT],
-        answers: &[(200, Content::Json("OffenderList"))],
-        ..Endpoint::get(
-            "/v1/violations/top",
-            "topOffenders",
-            Tag::Violations,
-            "AdminIdentity was refused most",
-            |call| Box::pin(top(call)),
-        )
+        responses: &[(200, ResponseContent::Json("OffenderList"))],
+        ..AdminEndpoint::get("/v1/violations/top", "topOffenders", Tag::Violations, "Who was refused most", |call| {
+            Box::pin(top(call))
+        })
     },
 ];
 
-async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if !call.may_see() {
         return Ok(AdminResponse::json(&json!({ "violations": [], "next_cursor": null })));
     }
@@ -53,7 +49,7 @@ async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     Ok(AdminResponse::json(&json!({ "violations": violations, "next_cursor": call.cursor(listing.next.as_deref()) })))
 }
 
-async fn top(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn top(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let (name, by) = match call.query().text("by") {
         Some("rule") => ("rule", GroupBy::Rule),
         Some("endpoint") => ("endpoint", GroupBy::Endpoint),
@@ -68,11 +64,11 @@ async fn top(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     Ok(AdminResponse::json(&json!({ "by": name, "offenders": offenders })))
 }
 
-fn filter(call: &Call<'_>) -> ViolationFilter {
+fn filter(call: &AdminCall<'_>) -> ViolationFilter {
     let query = call.query();
     ViolationFilter {
         namespaces: call.namespaces(),
-        client_keys: query.text("client_key").map(|key| call.admin.at_rest.names(key)),
+        client_keys: query.text("client_key").map(|key| call.state.key_hashing.names(key)),
         endpoint: query.owned("endpoint"),
         rule_id: query.owned("rule_id"),
         is_shadow: query.flag("shadow"),

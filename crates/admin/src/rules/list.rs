@@ -3,90 +3,92 @@
 use serde_json::{Value, json};
 use tollgate_control::{Page, RuleFilter};
 
-use super::governed::Governed;
-use super::mode::Switches;
-use super::{Rule, show_file};
-use crate::call::Call;
+use super::file_rules::show_file;
+use super::mode::RuleModes;
+use super::path_filter::PathFilter;
+use super::resource::RuleResource;
+use crate::call::AdminCall;
 use crate::node::{FileKind, FileRule};
 use crate::problem::AdminProblem;
-use crate::thing::Thing;
+use crate::resource::Resource;
 
 /// Where a piece of the list ended: so many rules of files were shown, or so far the database.
-enum Place {
+enum ListPosition {
     Files(usize),
     Database(Option<String>),
 }
 
-impl Place {
-    fn read(cursor: Option<&str>) -> Place {
+impl ListPosition {
+    fn read(cursor: Option<&str>) -> ListPosition {
         match cursor.map(|cursor| cursor.split_at_checked(1)) {
-            None => Place::Files(0),
-            Some(Some(("f", count))) => Place::Files(count.parse().unwrap_or(0)),
-            Some(Some((_, ""))) => Place::Database(None),
-            Some(Some((_, next))) => Place::Database(Some(next.to_owned())),
-            Some(None) => Place::Database(None),
+            None => ListPosition::Files(0),
+            Some(Some(("f", count))) => ListPosition::Files(count.parse().unwrap_or(0)),
+            Some(Some((_, ""))) => ListPosition::Database(None),
+            Some(Some((_, next))) => ListPosition::Database(Some(next.to_owned())),
+            Some(None) => ListPosition::Database(None),
         }
     }
 
     fn write(&self) -> String {
         match self {
-            Place::Files(count) => format!("f{count}"),
-            Place::Database(next) => format!("d{}", next.as_deref().unwrap_or_default()),
+            ListPosition::Files(count) => format!("f{count}"),
+            ListPosition::Database(next) => format!("d{}", next.as_deref().unwrap_or_default()),
         }
     }
 }
 
 /// A piece of the list, in the full form, and where the next begins.
-pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>), AdminProblem> {
+pub(super) async fn list(call: &AdminCall<'_>) -> Result<(Vec<Value>, Option<String>), AdminProblem> {
     if !call.may_see() {
         return Ok((Vec::new(), None));
     }
     let Page { limit, after } = call.page()?;
     let filter = filter(call);
-    let governed = call.query().text("endpoint").map(Governed::read).transpose()?;
+    let path_filter = call.query().text("endpoint").map(PathFilter::read).transpose()?;
     // Limits of Envoy's files are about descriptors, and govern no path.
-    let by = |governed: &Governed<'_>, rule: &FileRule| rule.kind == FileKind::Rules && governed.by(&rule.document);
-    let governs = |rule: &FileRule| governed.as_ref().is_none_or(|governed| by(governed, rule));
+    let by =
+        |path_filter: &PathFilter<'_>, rule: &FileRule| rule.kind == FileKind::Rules && path_filter.by(&rule.document);
+    let governs = |rule: &FileRule| path_filter.as_ref().is_none_or(|path_filter| by(path_filter, rule));
     let source = call.query().text("source");
     let mut rules = Vec::new();
-    let mut place = Place::read(after.as_deref());
-    if let Place::Files(seen) = place {
-        let all = (call.admin.node.file_rules)();
+    let mut position = ListPosition::read(after.as_deref());
+    if let ListPosition::Files(seen) = position {
+        let all = (call.state.node.file_rules)();
         let mut fitting = all
             .iter()
             .filter(|rule| source.is_none_or(|source| source == rule.kind.name()) && fits(rule, &filter))
             .filter(|rule| governs(rule))
             .skip(seen);
         rules.extend(fitting.by_ref().take(limit as usize).map(show_file));
-        place = match fitting.next() {
-            Some(_) => Place::Files(seen + rules.len()),
-            None => Place::Database(None),
+        position = match fitting.next() {
+            Some(_) => ListPosition::Files(seen + rules.len()),
+            None => ListPosition::Database(None),
         };
     }
     let room = limit.saturating_sub(u32::try_from(rules.len()).unwrap_or(u32::MAX));
-    let mut next = Some(place);
-    if let Some(Place::Database(after)) = &next {
+    let mut next = Some(position);
+    if let Some(ListPosition::Database(after)) = &next {
         let after = after.clone();
-        next = match (source, &call.admin.control) {
+        next = match (source, &call.state.control) {
             (Some("file" | "envoy"), _) | (_, None) => None,
-            (_, Some(_)) if room == 0 => Some(Place::Database(None)),
+            (_, Some(_)) if room == 0 => Some(ListPosition::Database(None)),
             (_, Some(control)) => {
                 let page = Page { limit: room, after };
-                let listing = match &governed {
-                    Some(governed) => governed.list(control, &filter, page).await?,
+                let listing = match &path_filter {
+                    Some(path_filter) => path_filter.list(control, &filter, page).await?,
                     None => control.rules(&filter, &page).await?,
                 };
-                rules.extend(listing.entries.iter().map(|record| Rule::shown(record.json())));
-                listing.next.map(|next| Place::Database(Some(next)))
+                rules.extend(listing.entries.iter().map(|record| RuleResource::shown(record.json())));
+                listing.next.map(|next| ListPosition::Database(Some(next)))
             }
         };
     }
-    let (mask, switches) = (call.mask(), Switches::read(call).await?);
+    let (mask, switches) = (call.mask(), RuleModes::read(call).await?);
     let rules = rules.into_iter().map(|rule| mask.value(switches.show(rule))).collect();
-    Ok((rules, call.cursor(next.map(|place| place.write()).as_deref())))
+    Ok((rules, call.cursor(next.map(|position| position.write()).as_deref())))
 }
 
-fn filter(call: &Call<'_>) -> RuleFilter {
+fn filter(call: &AdminCall<'_>) -> RuleFilter {
     let query = call.query();
     RuleFilter {
         namespaces: call.namespaces(),

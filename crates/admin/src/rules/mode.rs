@@ -9,68 +9,75 @@ use serde_json::{Value, json};
 use tollgate_control::record::{Role, RuleModeDraft, RuleModeRecord};
 use tollgate_control::{Edit, Enforcement, Precondition};
 
-use crate::call::Call;
-use crate::endpoint::{Access, Body, Content, DRY_RUN, Endpoint, Method, Tag};
-use crate::fields::Fields;
+use crate::access::AdminAccess;
+use crate::body_fields::BodyFields;
+use crate::call::AdminCall;
+use crate::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
+use crate::parameter::DRY_RUN;
 use crate::problem::AdminProblem;
 use crate::response::AdminResponse;
-use crate::{changes, json, thing};
+use crate::{changes, json, resource};
 
 const PATH: &str = "/v1/rules/{rule_id}/mode";
 
-pub(crate) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        answers: &[(200, Content::Json("RuleMode"))],
-        ..Endpoint::get(PATH, "getRuleMode", Tag::Rules, "Read the switch of a rule", |call| Box::pin(get(call)))
+pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
+        responses: &[(200, ResponseContent::Json("RuleMode"))],
+        ..AdminEndpoint::get(PATH, "getRuleMode", Tag::Rules, "Read the switch of a rule", |call| Box::pin(get(call)))
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "Holds instead of the rule's own mode, whatever the source of the rule, also when a file is read again; \
                  until it is removed. The role on-call may switch to `shadow` and to `enforce`, but not where it is `off`.",
-        access: Access::Needs(Role::OnCall),
+        access: AdminAccess::Needs(Role::OnCall),
         query: &[DRY_RUN],
-        body: Body::Json(&["RuleModeInput"]),
-        answers: &[(200, Content::Json("RuleMode"))],
-        ..Endpoint::change(Method::Put, PATH, "setRuleMode", Tag::Rules, "Switch a rule to a mode", |call| {
+        body: RequestBody::Json(&["RuleModeInput"]),
+        responses: &[(200, ResponseContent::Json("RuleMode"))],
+        ..AdminEndpoint::change(HttpMethod::Put, PATH, "setRuleMode", Tag::Rules, "Switch a rule to a mode", |call| {
             Box::pin(set(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "The rule's own mode holds again.",
-        access: Access::Needs(Role::OnCall),
+        access: AdminAccess::Needs(Role::OnCall),
         query: &[DRY_RUN],
-        answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(Method::Delete, PATH, "removeRuleMode", Tag::Rules, "Remove the switch of a rule", |call| {
-            Box::pin(remove(call))
-        })
+        responses: &[(204, ResponseContent::Nothing), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Delete,
+            PATH,
+            "removeRuleMode",
+            Tag::Rules,
+            "Remove the switch of a rule",
+            |call| Box::pin(remove(call)),
+        )
     },
 ];
 
-async fn get(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     Ok(AdminResponse::json(&call.control()?.rule_mode(call.namespace(), call.id()).await?.json()))
 }
 
-async fn set(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
-    let mut fields = Fields::of(json::object(call.body)?, &["mode", "reason"]);
-    let mode = fields.needed_word("mode", &Enforcement::ALL.map(Enforcement::name), Enforcement::named);
+async fn set(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
+    let mut fields = BodyFields::of(json::object(call.body)?, &["mode", "reason"]);
+    let mode = fields.required_word("mode", &Enforcement::ALL.map(Enforcement::name), Enforcement::named);
     let reason = fields.text("reason").unwrap_or_default();
     fields.rest()?;
     let Some(mode) = mode else { return Err(AdminProblem::of_faults(Vec::new())) };
     check_off(call, Some(mode)).await?;
     let applied =
-        thing::apply(call, vec![edit(call, Some(RuleModeDraft { mode, reason }), Precondition::Anything)], "switch");
+        resource::apply(call, vec![edit(call, Some(RuleModeDraft { mode, reason }), Precondition::Anything)], "switch");
     let applied = applied.await?;
-    if call.dry_run() { Ok(changes::said(call, &applied)) } else { get(call).await }
+    if call.dry_run() { Ok(changes::response(call, &applied)) } else { get(call).await }
 }
 
-async fn remove(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+async fn remove(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     check_off(call, None).await?;
-    let applied = thing::apply(call, vec![edit(call, None, Precondition::Present)], "switch back").await?;
-    if call.dry_run() { Ok(changes::said(call, &applied)) } else { Ok(AdminResponse::nothing(204)) }
+    let applied = resource::apply(call, vec![edit(call, None, Precondition::Present)], "switch back").await?;
+    if call.dry_run() { Ok(changes::response(call, &applied)) } else { Ok(AdminResponse::nothing(204)) }
 }
 
 /// Switching to `off`, and back from it, takes more than the role on-call.
-async fn check_off(call: &Call<'_>, to: Option<Enforcement>) -> Result<(), AdminProblem> {
-    if call.who().is_none_or(|who| who.role.may(Role::Operator)) {
+async fn check_off(call: &AdminCall<'_>, to: Option<Enforcement>) -> Result<(), AdminProblem> {
+    if call.identity().is_none_or(|identity| identity.role.may(Role::Operator)) {
         return Ok(());
     }
     let now = call.control()?.rule_mode(call.namespace(), call.id()).await.ok().map(|record| record.draft.mode);
@@ -83,20 +90,20 @@ async fn check_off(call: &Call<'_>, to: Option<Enforcement>) -> Result<(), Admin
     }
 }
 
-fn edit(call: &Call<'_>, to: Option<RuleModeDraft>, expect: Precondition) -> Edit {
+fn edit(call: &AdminCall<'_>, to: Option<RuleModeDraft>, expect: Precondition) -> Edit {
     Edit::RuleMode { namespace: call.namespace().to_owned(), rule_id: call.id().to_owned(), to, expect }
 }
 
 /// Switches by namespace and rule.
-pub(super) struct Switches(HashMap<(String, String), RuleModeRecord>);
+pub(super) struct RuleModes(HashMap<(String, String), RuleModeRecord>);
 
-impl Switches {
+impl RuleModes {
     /// Those of the namespaces that a call is about.
-    pub(super) async fn read(call: &Call<'_>) -> Result<Switches, AdminProblem> {
-        let Some(control) = &call.admin.control else { return Ok(Switches(HashMap::new())) };
+    pub(super) async fn read(call: &AdminCall<'_>) -> Result<RuleModes, AdminProblem> {
+        let Some(control) = &call.state.control else { return Ok(RuleModes(HashMap::new())) };
         let records = control.rule_modes(call.namespaces().as_deref()).await?;
         let by_rule = |record: RuleModeRecord| ((record.namespace.clone(), record.rule_id.clone()), record);
-        Ok(Switches(records.into_iter().map(by_rule).collect()))
+        Ok(RuleModes(records.into_iter().map(by_rule).collect()))
     }
 
     /// A rule as it is answered, with its switch, if it has one.

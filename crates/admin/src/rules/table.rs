@@ -1,15 +1,15 @@
 //! What can be done with rules.
 
 use serde_json::json;
-use tollgate_control::record::Role;
 
-use super::{Rule, aliases, get, list, refresh};
-use crate::endpoint::{
-    Access, Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, NamespaceScope, Parameter, Tag, Takes,
-    parameter, text,
-};
+use super::read::{get, refresh};
+use super::resource::RuleResource;
+use super::{aliases, list};
+use crate::access::NamespaceScope;
+use crate::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use crate::parameter::{CURSOR, DRY_RUN, LIMIT, Parameter, ParameterKind, parameter, text};
+use crate::resource;
 use crate::response::AdminResponse;
-use crate::{exchange, thing};
 
 const ONE: &str = "/v1/rules/{rule_id}";
 const EITHER: &[&str] = &["RuleInput", "ShortRuleInput"];
@@ -20,74 +20,74 @@ const FILTERS: &[Parameter] = &[
     text("tier", "That ask for this tier, alone or among others."),
     text("client_key", "For this client."),
     text("name", "Of this name."),
-    parameter("enabled", Takes::Flag, "On or off."),
-    parameter("source", Takes::OneOf(&["database", "file", "envoy"]), "Where they come from."),
+    parameter("enabled", ParameterKind::Flag, "On or off."),
+    parameter("source", ParameterKind::OneOf(&["database", "file", "envoy"]), "Where they come from."),
     LIMIT,
     CURSOR,
 ];
 
-pub(crate) const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
+pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
         detail: "Of all namespaces that the token is for, unless one is named. Rules of files come first, then those of \
                  the database in the order of namespace and id.",
-        reach: NamespaceScope::Namespaces,
+        scope: NamespaceScope::Namespaces,
         query: FILTERS,
-        answers: &[(200, Content::Json("RuleList"))],
-        ..Endpoint::get("/v1/rules", "listRules", Tag::Rules, "List rules", |call| {
+        responses: &[(200, ResponseContent::Json("RuleList"))],
+        ..AdminEndpoint::get("/v1/rules", "listRules", Tag::Rules, "List rules", |call| {
             Box::pin(async move {
                 let (rules, next) = list::list(call).await?;
                 Ok(AdminResponse::json(&json!({ "rules": rules, "next_cursor": next })))
             })
         })
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "In the full form, which is that of rules files, or in the short one. Without `rule_id` one is made up.",
         query: &[DRY_RUN],
-        headers: &[Header::IdempotencyKey],
-        body: Body::Json(EITHER),
-        answers: &[(201, Content::Created("Rule")), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(Method::Post, "/v1/rules", "createRule", Tag::Rules, "Make a rule", |call| {
-            Box::pin(thing::create::<Rule>(call))
+        headers: &[EndpointHeader::IdempotencyKey],
+        body: RequestBody::Json(EITHER),
+        responses: &[(201, ResponseContent::Created("Rule")), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(HttpMethod::Post, "/v1/rules", "createRule", Tag::Rules, "Make a rule", |call| {
+            Box::pin(resource::create::<RuleResource>(call))
         })
     },
-    Endpoint {
-        headers: &[Header::IfNoneMatch],
-        answers: &[(200, Content::Versioned("Rule"))],
-        ..Endpoint::get(ONE, "getRule", Tag::Rules, "Read a rule", |call| Box::pin(get(call)))
+    AdminEndpoint {
+        headers: &[EndpointHeader::IfNoneMatch],
+        responses: &[(200, ResponseContent::Versioned("Rule"))],
+        ..AdminEndpoint::get(ONE, "getRule", Tag::Rules, "Read a rule", |call| Box::pin(get(call)))
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatch, Header::IfNoneMatch],
-        body: Body::Json(EITHER),
-        answers: &[(200, Content::Versioned("Rule")), (201, Content::Created("Rule"))],
-        ..Endpoint::change(Method::Put, ONE, "replaceRule", Tag::Rules, "Replace a rule", |call| {
-            Box::pin(thing::replace::<Rule>(call))
+        headers: &[EndpointHeader::IfMatch, EndpointHeader::IfNoneMatch],
+        body: RequestBody::Json(EITHER),
+        responses: &[(200, ResponseContent::Versioned("Rule")), (201, ResponseContent::Created("Rule"))],
+        ..AdminEndpoint::change(HttpMethod::Put, ONE, "replaceRule", Tag::Rules, "Replace a rule", |call| {
+            Box::pin(resource::replace::<RuleResource>(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatch],
-        body: Body::Patch(&["RulePatch", "ShortRulePatch"]),
-        answers: &[(200, Content::Versioned("Rule"))],
-        ..Endpoint::change(Method::Patch, ONE, "updateRule", Tag::Rules, "Change parts of a rule", |call| {
-            Box::pin(thing::patch::<Rule>(call))
+        headers: &[EndpointHeader::IfMatch],
+        body: RequestBody::Patch(&["RulePatch", "ShortRulePatch"]),
+        responses: &[(200, ResponseContent::Versioned("Rule"))],
+        ..AdminEndpoint::change(HttpMethod::Patch, ONE, "updateRule", Tag::Rules, "Change parts of a rule", |call| {
+            Box::pin(resource::patch::<RuleResource>(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "Its overrides go with it. What was counted for it expires by itself.",
         query: &[DRY_RUN],
-        headers: &[Header::IfMatchOptional],
-        answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(Method::Delete, ONE, "deleteRule", Tag::Rules, "Remove a rule", |call| {
-            Box::pin(thing::delete::<Rule>(call))
+        headers: &[EndpointHeader::IfMatchOptional],
+        responses: &[(204, ResponseContent::Nothing), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(HttpMethod::Delete, ONE, "deleteRule", Tag::Rules, "Remove a rule", |call| {
+            Box::pin(resource::delete::<RuleResource>(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "For webhooks and bridges, and after tables were changed by hand. Answers before it is done.",
-        reach: NamespaceScope::Nothing,
-        answers: &[(202, Content::Json("Refreshed"))],
-        ..Endpoint::change(
-            Method::Post,
+        scope: NamespaceScope::Nothing,
+        responses: &[(202, ResponseContent::Json("Refreshed"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
             "/v1/rules/refresh",
             "refreshRules",
             Tag::Rules,
@@ -95,64 +95,51 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             |call| Box::pin(refresh(call)),
         )
     },
-    Endpoint {
-        detail: "Rules, clients and overrides of the database, as a rules file. It holds client keys, so it is for operators.",
-        access: Access::Needs(Role::Operator),
-        answers: &[(200, Content::Text("application/yaml"))],
-        ..Endpoint::get("/v1/rules/export", "exportRules", Tag::Rules, "Export a namespace as a rules file", |call| {
-            Box::pin(exchange::export(call))
-        })
-    },
-    Endpoint {
-        detail: "Everything in the file is made or replaced, as one generation; what the file does not have stays, unless \
-                 `prune` says otherwise.",
-        query: &[DRY_RUN, parameter("prune", Takes::Flag, "Also remove rules that the file does not have.")],
-        body: Body::Yaml,
-        answers: &[(200, Content::Json("Changes"))],
-        ..Endpoint::change(Method::Post, "/v1/rules/import", "importRules", Tag::Rules, "Import a rules file", |call| {
-            Box::pin(exchange::import(call))
-        })
-    },
-    Endpoint {
-        reach: NamespaceScope::Namespaces,
+    AdminEndpoint {
+        scope: NamespaceScope::Namespaces,
         query: FILTERS,
-        answers: &[(200, Content::Json("ShortRuleList"))],
-        ..Endpoint::get("/rules", "listShortRules", Tag::Aliases, "List rules in their short form", |call| {
+        responses: &[(200, ResponseContent::Json("ShortRuleList"))],
+        ..AdminEndpoint::get("/rules", "listShortRules", Tag::Aliases, "List rules in their short form", |call| {
             Box::pin(aliases::all(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IdempotencyKey],
-        body: Body::Json(&["ShortRuleInput"]),
-        answers: &[(201, Content::Created("ShortRule")), (200, Content::Json("DryRun"))],
-        ..Endpoint::change(Method::Post, "/rules", "createShortRule", Tag::Aliases, "Make a rule", |call| {
+        headers: &[EndpointHeader::IdempotencyKey],
+        body: RequestBody::Json(&["ShortRuleInput"]),
+        responses: &[(201, ResponseContent::Created("ShortRule")), (200, ResponseContent::Json("DryRun"))],
+        ..AdminEndpoint::change(HttpMethod::Post, "/rules", "createShortRule", Tag::Aliases, "Make a rule", |call| {
             Box::pin(aliases::create(call))
         })
     },
-    Endpoint {
-        headers: &[Header::IfNoneMatch],
-        answers: &[(200, Content::Versioned("ShortRule"))],
-        ..Endpoint::get("/rules/{rule_id}", "getShortRule", Tag::Aliases, "Read a rule", |call| {
+    AdminEndpoint {
+        headers: &[EndpointHeader::IfNoneMatch],
+        responses: &[(200, ResponseContent::Versioned("ShortRule"))],
+        ..AdminEndpoint::get("/rules/{rule_id}", "getShortRule", Tag::Aliases, "Read a rule", |call| {
             Box::pin(aliases::get(call))
         })
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "What is not sent stays as it is.",
         query: &[DRY_RUN],
-        headers: &[Header::IfMatchOptional],
-        body: Body::Json(&["ShortRulePatch"]),
-        answers: &[(200, Content::Versioned("ShortRule"))],
-        ..Endpoint::change(Method::Put, "/rules/{rule_id}", "updateShortRule", Tag::Aliases, "Change a rule", |call| {
-            Box::pin(aliases::update(call))
-        })
+        headers: &[EndpointHeader::IfMatchOptional],
+        body: RequestBody::Json(&["ShortRulePatch"]),
+        responses: &[(200, ResponseContent::Versioned("ShortRule"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Put,
+            "/rules/{rule_id}",
+            "updateShortRule",
+            Tag::Aliases,
+            "Change a rule",
+            |call| Box::pin(aliases::update(call)),
+        )
     },
-    Endpoint {
+    AdminEndpoint {
         query: &[DRY_RUN],
-        headers: &[Header::IfMatchOptional],
-        answers: &[(200, Content::Json("Deleted"))],
-        ..Endpoint::change(
-            Method::Delete,
+        headers: &[EndpointHeader::IfMatchOptional],
+        responses: &[(200, ResponseContent::Json("Deleted"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Delete,
             "/rules/{rule_id}",
             "deleteShortRule",
             Tag::Aliases,
@@ -160,13 +147,13 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             |call| Box::pin(aliases::remove(call)),
         )
     },
-    Endpoint {
+    AdminEndpoint {
         detail: "`rule_id` in the body says which. What is not sent stays as it is.",
         query: &[DRY_RUN],
-        body: Body::Json(&["ShortRuleUpsert"]),
-        answers: &[(200, Content::Versioned("ShortRule"))],
-        ..Endpoint::change(
-            Method::Put,
+        body: RequestBody::Json(&["ShortRuleUpsert"]),
+        responses: &[(200, ResponseContent::Versioned("ShortRule"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Put,
             "/admin/rate-rules",
             "upsertShortRule",
             Tag::Aliases,

@@ -1,146 +1,19 @@
 //! The shapes of bodies and answers, written once: JSON Schema, as OpenAPI 3.1 has it.
 
-mod answers;
+mod builders;
 mod overrides;
+mod responses;
 mod rules;
 
-use serde_json::{Map, Value, json};
+pub(super) use builders::reference;
+
+use serde_json::{Map, Value};
 
 /// Every shape by its name.
 pub(super) fn all() -> Map<String, Value> {
     let mut all = Map::new();
-    for (name, schema) in [rules::schemas(), overrides::schemas(), answers::schemas()].concat() {
+    for (name, schema) in [rules::schemas(), overrides::schemas(), responses::schemas()].concat() {
         all.insert(name.to_owned(), schema);
     }
     all
-}
-
-/// An object: its members, and which of them are always there. Nothing else is taken.
-fn object(members: Value, needed: &[&str]) -> Value {
-    json!({ "type": "object", "properties": members, "required": needed, "additionalProperties": false })
-}
-
-/// The same for a body: what need not be there may also be `null`.
-fn input(members: &Value, needed: &[&str]) -> Value {
-    let member = |(name, schema): (&String, &Value)| match needed.contains(&name.as_str()) {
-        true => (name.clone(), schema.clone()),
-        false => (name.clone(), nullable(schema)),
-    };
-    let members: Map<String, Value> = members.as_object().into_iter().flatten().map(member).collect();
-    object(Value::Object(members), needed)
-}
-
-fn nullable(schema: &Value) -> Value {
-    json!({ "anyOf": [schema, { "type": "null" }] })
-}
-
-/// The same, with every member always there.
-fn answer(members: Value) -> Value {
-    let names: Vec<String> = members.as_object().map(|members| members.keys().cloned().collect()).unwrap_or_default();
-    json!({ "type": "object", "properties": members, "required": names })
-}
-
-/// The same for a merge patch: nothing is needed, and `null` takes things away.
-fn patch(members: &Value) -> Value {
-    input(members, &[])
-}
-
-/// The same for an object of anything: what is `null` in it goes.
-fn patch_entries(mut schema: Value) -> Value {
-    if let Some(entries) = schema.get_mut("additionalProperties") {
-        *entries = nullable(entries);
-    }
-    schema
-}
-
-/// A list under a name, and where it goes on.
-fn list(name: &str, of: &str) -> Value {
-    answer(json!({
-        name: { "type": "array", "items": reference(of) },
-        "next_cursor": described(json!({ "type": ["string", "null"] }), "Where the next piece begins; null at the end."),
-    }))
-}
-
-/// Another shape.
-pub(super) fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
-}
-
-fn described(mut schema: Value, text: &str) -> Value {
-    if let Value::Object(members) = &mut schema {
-        members.insert("description".to_owned(), text.into());
-    }
-    schema
-}
-
-fn time(text: &str) -> Value {
-    json!({ "type": "string", "format": "date-time", "description": text, "examples": ["2026-12-01T00:00:00.000000Z"] })
-}
-
-fn maybe_time(text: &str) -> Value {
-    json!({ "type": ["string", "null"], "format": "date-time", "description": text })
-}
-
-fn word(words: &[&str], text: &str) -> Value {
-    json!({ "type": "string", "enum": words, "description": text })
-}
-
-/// Text that names something: it ends up in headers and metrics.
-fn label(text: &str) -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 128,
-        "pattern": r#"^[!#-\[\]-~]([ !#-\[\]-~]*[!#-\[\]-~])?$"#,
-        "description": text,
-    })
-}
-
-/// The name of a rule.
-fn rule_name(text: &str) -> Value {
-    json!({ "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9._-]+$", "description": text })
-}
-
-/// Text that says who somebody is.
-fn client_key() -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 1024,
-        "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
-        "description": "AdminIdentity it is: `key:abc`, `user:42`, `ip:192.0.2.1`, `org:acme`. Shown as a digest to viewers.",
-        "examples": ["user:42"],
-    })
-}
-
-fn text(text: &str) -> Value {
-    json!({ "type": "string", "description": text })
-}
-
-fn count(text: &str, most: u64) -> Value {
-    json!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": most, "description": text })
-}
-
-fn number(text: &str) -> Value {
-    json!({ "type": "integer", "format": "int64", "description": text })
-}
-
-fn flag(text: &str) -> Value {
-    json!({ "type": "boolean", "description": text })
-}
-
-/// What every record carries.
-fn stamps() -> Value {
-    json!({
-        "namespace": { "type": "string", "description": "Whose it is." },
-        "created_at": maybe_time("When it was made."),
-        "updated_at": maybe_time("When it was changed."),
-        "version": { "type": ["integer", "null"], "format": "int64", "description": "The generation that changed it last; its ETag." },
-    })
-}
-
-/// Members of several objects as one.
-fn together(parts: &[&Value]) -> Value {
-    let members = parts.iter().filter_map(|part| part.as_object()).flatten();
-    Value::Object(members.map(|(name, schema)| (name.clone(), schema.clone())).collect())
 }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use tollgate_rules::check;
 
-use super::{
-    answer, client_key, count, described, flag, input, label, list, maybe_time, patch, patch_entries, stamps, text,
-    time, together, word,
+use super::builders::{
+    self, answer, client_key, count, described, flag, input, label, list, maybe_time, patch, patch_entries, stamps,
+    text, time, together, word,
 };
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
@@ -74,7 +74,7 @@ fn tokens() -> Vec<(&'static str, Value)> {
         "role": role,
         "namespaces": namespaces,
         "created_at": time("When it was made."),
-        "created_by": text("AdminIdentity made it."),
+        "created_by": text("Who made it."),
         "expires_at": maybe_time("First instant it opens nothing any more; null for never."),
         "last_used_at": maybe_time("When it was last used, to the minute."),
     });
@@ -86,7 +86,7 @@ fn tokens() -> Vec<(&'static str, Value)> {
         "expires_at": time("First instant it opens nothing any more. Leave out `expires_in` then."),
         "expires_in": json!({ "type": "string", "pattern": "^[1-9][0-9]{0,3}(s|m|h|d)$", "description": "The same from now on: `90d`." }),
     });
-    let mut input = super::input(&input, &["name", "role"]);
+    let mut input = builders::input(&input, &["name", "role"]);
     if let Some(members) = input.as_object_mut() {
         members.insert(
             "not".to_owned(),
@@ -101,6 +101,6 @@ fn tokens() -> Vec<(&'static str, Value)> {
         // Not `NewToken`: generated Go has a function of that name, which makes a `Token`.
         ("CreatedToken", described(answer(together(&[&token, &whole])), "A token that was just made.")),
         ("TokenInput", input),
-        ("TokenList", answer(json!({ "tokens": { "type": "array", "items": super::reference("Token") } }))),
+        ("TokenList", answer(json!({ "tokens": { "type": "array", "items": builders::reference("Token") } }))),
     ]
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tollgate_rules::check;
 
-use super::{
-    answer, count, described, flag, label, list, object, patch, rule_name, stamps, text, time, together, word,
+use super::builders::{
+    self, answer, count, described, flag, label, list, object, patch, rule_name, stamps, text, time, together, word,
 };
 
 const ALGORITHMS: &[&str] = &[
@@ -50,7 +50,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("Rule", described(rule, "A rule in its full form: the fields of a rules file, and what it is stored with.")),
         // That one of the two must be there is only said: generators of clients take `anyOf` for a choice of types.
-        ("RuleInput", described(super::input(&input, &[]), "A rule: with a `limit`, or `unlimited`.")),
+        ("RuleInput", described(builders::input(&input, &[]), "A rule: with a `limit`, or `unlimited`.")),
         ("RulePatch", patch(&together(&[&without(&input, "rule_id"), &patched_parts()]))),
         ("RuleList", list("rules", "Rule")),
         (
@@ -60,19 +60,22 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
                 &stamps(),
             ])),
         ),
-        ("RuleModeInput", super::input(&json!({ "mode": mode(), "reason": text("What for, for people.") }), &["mode"])),
+        (
+            "RuleModeInput",
+            builders::input(&json!({ "mode": mode(), "reason": text("What for, for people.") }), &["mode"]),
+        ),
         ("Limit", object(limit(), &[])),
         ("Match", conditions()),
         ("ShortRule", short_rule()),
-        ("ShortRuleInput", super::input(&short_input, &["limit", "window_seconds"])),
+        ("ShortRuleInput", builders::input(&short_input, &["limit", "window_seconds"])),
         ("ShortRulePatch", patch(&without(&short_input, "rule_id"))),
-        ("ShortRuleUpsert", super::input(&short_input, &["rule_id"])),
+        ("ShortRuleUpsert", builders::input(&short_input, &["rule_id"])),
         (
             "ShortRuleList",
             json!({
                 "type": "object",
                 "properties": {
-                    "rules": { "type": "array", "items": super::reference("ShortRule") },
+                    "rules": { "type": "array", "items": builders::reference("ShortRule") },
                     "next_cursor": text("Where the next piece begins, if there is more."),
                 },
                 "required": ["rules"],
@@ -96,7 +99,7 @@ fn without(members: &Value, name: &str) -> Value {
 
 /// A limit and conditions of which only some are sent.
 fn patched_parts() -> Value {
-    json!({ "limit": patch(&limit()), "match": super::patch_entries(conditions()) })
+    json!({ "limit": patch(&limit()), "match": builders::patch_entries(conditions()) })
 }
 
 /// The fields of a rule in a rules file, but for its name.
@@ -104,11 +107,11 @@ pub(super) fn document() -> Value {
     json!({
         "description": json!({ "type": "string", "minLength": 1, "description": "For people." }),
         "resource": label("What callers are told instead of the name."),
-        "match": super::reference("Match"),
+        "match": builders::reference("Match"),
         "case": word(&["sensitive", "insensitive"], "Whether paths differ by case."),
         "key_by": key_by(),
         "missing": word(&["skip", "share"], "What happens to requests that lack a key part."),
-        "limit": super::reference("Limit"),
+        "limit": builders::reference("Limit"),
         "unlimited": flag("Exempts what it matches."),
         "replaces": json!({
             "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string", "minLength": 1 } }],
@@ -166,7 +169,7 @@ fn key_by() -> Value {
 
 fn cost() -> Value {
     let number = count("What a request costs.", check::COST_MAX);
-    let case = object(json!({ "match": super::reference("Match"), "cost": number }), &["cost"]);
+    let case = object(json!({ "match": builders::reference("Match"), "cost": number }), &["cost"]);
     json!({ "anyOf": [number, { "type": "array", "items": case, "minItems": 1 }] })
 }
 
@@ -198,8 +201,8 @@ fn short_rule() -> Value {
         "window_seconds": { "type": ["number", "null"], "description": "Length of the window." },
         "algorithm": { "type": ["string", "null"], "description": "How it is counted; null if unlimited." },
         "tier": { "anyOf": [pattern, patterns, { "type": "null" }], "description": "Which tiers; null for all." },
-        "created_at": super::maybe_time("When it was made."),
-        "updated_at": super::maybe_time("When it was changed."),
+        "created_at": builders::maybe_time("When it was made."),
+        "updated_at": builders::maybe_time("When it was changed."),
     }))
 }
 

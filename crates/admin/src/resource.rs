@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use tollgate_control::{AppliedChanges, ChangeSet, Control, Dependents, Edit, Error, Precondition, RecordKind};
 use tollgate_rules::RuleSpec;
 
-use super::call::{Call, IfMatch};
+use super::call::{AdminCall, IfMatch};
 use super::changes;
 use super::json;
 use super::merge::merge;
 use super::percent;
-use super::problem::AdminProblem;
+use super::problem::{AdminProblem, MapProblem};
 use super::response::AdminResponse;
 
 /// A kind of thing that the API keeps. Implementors promise that `writable` of a record, read again, makes that record.
-pub(super) trait Thing: Sized + Send + Sync + 'static {
+pub(super) trait Resource: Sized + Send + Sync + 'static {
     /// What the audit calls it.
     const KIND: RecordKind;
     /// Where its list is.
@@ -30,12 +30,12 @@ pub(super) trait Thing: Sized + Send + Sync + 'static {
 
     /// Reads a body: what it shall be, and its id if the body names one.
     fn read(
-        call: &Call<'_>,
+        call: &AdminCall<'_>,
         id: Option<&str>,
         body: Map<String, Value>,
     ) -> Result<(Option<String>, Self::Draft), AdminProblem>;
     /// Refuses what cannot be changed here, whatever it shall be.
-    fn guard(_: &Call<'_>, _: &str) -> Result<(), AdminProblem> {
+    fn guard(_: &AdminCall<'_>, _: &str) -> Result<(), AdminProblem> {
         Ok(())
     }
     /// Looks one up.
@@ -57,27 +57,24 @@ pub(super) trait Thing: Sized + Send + Sync + 'static {
     /// Adds what a body means that says all, and does not say.
     fn complete(_: &mut Map<String, Value>) {}
     /// A body in its full form, and how its faults are to be told.
-    fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), AdminProblem> {
+    fn to_full_form(body: Map<String, Value>) -> Result<(Map<String, Value>, MapProblem), AdminProblem> {
         Ok((body, |problem| problem))
     }
     /// The edit that makes it so.
     fn edit(namespace: &str, id: &str, to: Option<Self::Draft>, expect: Precondition) -> Edit;
 }
 
-/// How faults are told to who sent a body in another form than the full one.
-pub(super) type Telling = fn(AdminProblem) -> AdminProblem;
-
 /// How often a merge is tried anew when somebody else was faster, and the caller did not mind what is merged into.
 const MERGES: usize = 5;
 
 /// `GET …/{id}`
-pub(super) async fn get<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+pub(super) async fn get<T: Resource>(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     get_by::<T>(call, call.id()).await
 }
 
 /// `POST …`
-pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
-    let (body, tell) = T::widen(whole::<T>(call)?)?;
+pub(super) async fn create<T: Resource>(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
+    let (body, tell) = T::to_full_form(whole::<T>(call)?)?;
     let (id, draft) = T::read(call, None, body).map_err(tell)?;
     let id = match id {
         Some(id) => id,
@@ -85,22 +82,24 @@ pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, A
     };
     let made = write::<T>(call, &id, Some(draft), Precondition::Absent, "create").await.map_err(tell)?;
     let location = format!("{}/{}", T::PATH, percent::encode(&id));
-    answer::<T>(call, made, &id).await.map(|said| if call.dry_run() { said } else { said.created(location) })
+    answer::<T>(call, made, &id)
+        .await
+        .map(|response| if call.dry_run() { response } else { response.created(location) })
 }
 
 /// `PUT …/{id}`
-pub(super) async fn replace<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+pub(super) async fn replace<T: Resource>(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let expect = call.replaces()?;
-    let (body, tell) = T::widen(whole::<T>(call)?)?;
+    let (body, tell) = T::to_full_form(whole::<T>(call)?)?;
     let (_, draft) = T::read(call, Some(call.id()), body).map_err(tell)?;
     let written = write::<T>(call, call.id(), Some(draft), expect, "replace").await.map_err(tell)?;
-    let said = answer::<T>(call, written, call.id()).await?;
+    let response = answer::<T>(call, written, call.id()).await?;
     let is_new = expect == Precondition::Absent && !call.dry_run();
-    Ok(if is_new { said.created(format!("{}/{}", T::PATH, percent::encode(call.id()))) } else { said })
+    Ok(if is_new { response.created(format!("{}/{}", T::PATH, percent::encode(call.id()))) } else { response })
 }
 
 /// A body that says all: what is `null` in it is as good as not there.
-fn whole<T: Thing>(call: &Call<'_>) -> Result<Map<String, Value>, AdminProblem> {
+fn whole<T: Resource>(call: &AdminCall<'_>) -> Result<Map<String, Value>, AdminProblem> {
     let mut body = json::object(call.body)?;
     body.retain(|_, value| !value.is_null());
     T::complete(&mut body);
@@ -108,16 +107,16 @@ fn whole<T: Thing>(call: &Call<'_>) -> Result<Map<String, Value>, AdminProblem> 
 }
 
 /// `PATCH …/{id}`
-pub(super) async fn patch<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+pub(super) async fn patch<T: Resource>(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let wanted = call.merges()?;
-    let (body, tell) = T::widen(json::object(call.body)?)?;
+    let (body, tell) = T::to_full_form(json::object(call.body)?)?;
     let applied = merge_into::<T>(call, call.id(), body, wanted, "update").await.map_err(tell)?;
     answer::<T>(call, applied, call.id()).await
 }
 
 /// Merges into what is there. The caller who named no version is not told of others who were faster.
-pub(super) async fn merge_into<T: Thing>(
-    call: &Call<'_>,
+pub(super) async fn merge_into<T: Resource>(
+    call: &AdminCall<'_>,
     id: &str,
     patch: Map<String, Value>,
     wanted: IfMatch,
@@ -139,16 +138,16 @@ pub(super) async fn merge_into<T: Thing>(
 }
 
 /// `DELETE …/{id}`
-pub(super) async fn delete<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+pub(super) async fn delete<T: Resource>(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let applied = remove::<T>(call).await?;
     match call.dry_run() {
-        true => Ok(changes::said(call, &applied)),
+        true => Ok(changes::response(call, &applied)),
         false => Ok(AdminResponse::nothing(204)),
     }
 }
 
 /// Removes what is there. That something is gone already is no matter of versions.
-pub(super) async fn remove<T: Thing>(call: &Call<'_>) -> Result<AppliedChanges, AdminProblem> {
+pub(super) async fn remove<T: Resource>(call: &AdminCall<'_>) -> Result<AppliedChanges, AdminProblem> {
     match write::<T>(call, call.id(), None, call.removes(), "delete").await {
         Err(problem) if problem.status == 412 => {
             T::find(call.control()?, call.namespace(), call.id()).await?;
@@ -159,8 +158,8 @@ pub(super) async fn remove<T: Thing>(call: &Call<'_>) -> Result<AppliedChanges, 
 }
 
 /// Changes one thing.
-pub(super) async fn write<T: Thing>(
-    call: &Call<'_>,
+pub(super) async fn write<T: Resource>(
+    call: &AdminCall<'_>,
     id: &str,
     to: Option<T::Draft>,
     expect: Precondition,
@@ -171,13 +170,13 @@ pub(super) async fn write<T: Thing>(
 }
 
 /// Applies edits as one generation and notifies the node. What depends on a deleted rule is deleted with it.
-pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Result<AppliedChanges, AdminProblem> {
+pub(super) async fn apply(call: &AdminCall<'_>, edits: Vec<Edit>, action: &str) -> Result<AppliedChanges, AdminProblem> {
     apply_with(call, edits, action, Dependents::Delete).await
 }
 
 /// The same, with a choice about overrides and switches of deleted rules.
 pub(super) async fn apply_with(
-    call: &Call<'_>,
+    call: &AdminCall<'_>,
     edits: Vec<Edit>,
     action: &str,
     dependents: Dependents,
@@ -189,17 +188,17 @@ pub(super) async fn apply_with(
         author: call.author(),
         action: action.to_owned(),
         dry_run: call.dry_run(),
-        idempotency_key: call.asked.idempotency_key.clone().filter(|_| call.takes_idempotency_key()),
+        idempotency_key: call.request.idempotency_key.clone(),
     };
     let applied = call.control()?.apply(&order).await?;
     if !order.dry_run && !applied.replayed && !applied.changes.is_empty() {
-        (call.admin.node.changed)();
+        (call.state.node.changed)();
     }
     Ok(applied)
 }
 
 /// The rules of files that edits are about: the control plane knows those of the database itself.
-fn file_rules(call: &Call<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
+fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     let named = edits.iter().filter_map(|edit| match edit {
         Edit::Override { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
         Edit::RuleMode { namespace, rule_id, to: Some(_), .. } => Some((namespace, rule_id)),
@@ -207,19 +206,19 @@ fn file_rules(call: &Call<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     });
     let named: BTreeSet<(&String, &String)> = named.collect();
     let find = |(namespace, rule_id): (&String, &String)| {
-        (call.admin.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
+        (call.state.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
     };
     named.into_iter().filter_map(find).collect()
 }
 
 /// What is answered to a change: the thing as it became, or what would change.
-pub(super) async fn answer<T: Thing>(
-    call: &Call<'_>,
+pub(super) async fn answer<T: Resource>(
+    call: &AdminCall<'_>,
     applied: AppliedChanges,
     id: &str,
 ) -> Result<AdminResponse, AdminProblem> {
     if call.dry_run() {
-        return Ok(changes::said(call, &applied));
+        return Ok(changes::response(call, &applied));
     }
     let change = applied.changes.into_iter().find(|change| change.kind == T::KIND && change.id == id);
     match change.and_then(|change| change.after) {
@@ -228,19 +227,19 @@ pub(super) async fn answer<T: Thing>(
     }
 }
 
-async fn get_by<T: Thing>(call: &Call<'_>, id: &str) -> Result<AdminResponse, AdminProblem> {
+async fn get_by<T: Resource>(call: &AdminCall<'_>, id: &str) -> Result<AdminResponse, AdminProblem> {
     Ok(shown::<T>(call, T::json(&T::find(call.control()?, call.namespace(), id).await?)))
 }
 
-fn shown<T: Thing>(call: &Call<'_>, record: Value) -> AdminResponse {
+fn shown<T: Resource>(call: &AdminCall<'_>, record: Value) -> AdminResponse {
     let version = record.get("version").and_then(Value::as_i64).unwrap_or_default();
     AdminResponse::json(&call.mask().value(T::shown(record))).version(version)
 }
 
 /// An id that nobody has: short, for people. The same for the same idempotency key, so that a call that is made again is
 /// the same call.
-async fn fresh_id<T: Thing>(call: &Call<'_>) -> Result<String, AdminProblem> {
-    if let Some(key) = call.asked.idempotency_key.as_ref().filter(|_| call.takes_idempotency_key()) {
+async fn fresh_id<T: Resource>(call: &AdminCall<'_>) -> Result<String, AdminProblem> {
+    if let Some(key) = &call.request.idempotency_key {
         return Ok(format!("{}-{}", T::PREFIX, hash(&[T::PATH, call.namespace(), &call.author().id, key])));
     }
     for digits in [4, 4, 6, 8] {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use tollgate_control::record::{
-    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, RuleDraft, RuleRecord,
+    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, Role, RuleDraft, RuleRecord,
 };
 use tollgate_control::{ClientFilter, Control, Edit, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
@@ -16,11 +16,14 @@ use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
 use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, RuleFile, document, read};
 
-use super::call::Call;
+use super::access::AdminAccess;
+use super::call::AdminCall;
+use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::parameter::{DRY_RUN, ParameterKind, parameter};
 use super::problem::AdminProblem;
+use super::resource::{self, Resource};
 use super::response::AdminResponse;
-use super::rules::Rule;
-use super::thing::{self, Thing};
+use super::rules::RuleResource;
 use super::tree;
 use super::{changes, percent};
 
@@ -31,24 +34,54 @@ const FOREVER: Instant = Instant(18_429_292_799_999_999); // 2553-12-31T23:59:59
 /// How the file is called in its own problems.
 const FILE_NAME: &str = "rules.yaml";
 
+pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
+    AdminEndpoint {
+        detail: "Rules, clients and overrides of the database, as a rules file. It holds client keys, so it is for operators.",
+        access: AdminAccess::Needs(Role::Operator),
+        responses: &[(200, ResponseContent::Text("application/yaml"))],
+        ..AdminEndpoint::get(
+            "/v1/rules/export",
+            "exportRules",
+            Tag::Rules,
+            "Export a namespace as a rules file",
+            |call| Box::pin(export(call)),
+        )
+    },
+    AdminEndpoint {
+        detail: "Everything in the file is made or replaced, as one generation; what the file does not have stays, unless \
+                 `prune` says otherwise.",
+        query: &[DRY_RUN, parameter("prune", ParameterKind::Flag, "Also remove rules that the file does not have.")],
+        body: RequestBody::Yaml,
+        responses: &[(200, ResponseContent::Json("Changes"))],
+        ..AdminEndpoint::change(
+            HttpMethod::Post,
+            "/v1/rules/import",
+            "importRules",
+            Tag::Rules,
+            "Import a rules file",
+            |call| Box::pin(import(call)),
+        )
+    },
+];
+
 /// `GET /v1/rules/export`
-pub(super) async fn export(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+pub(super) async fn export(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if !call.may_see() {
         return Err(AdminProblem::not_found("such namespace"));
     }
-    let here = Namespace::read(call.control()?, call.namespace()).await?;
+    let here = StoredNamespace::read(call.control()?, call.namespace()).await?;
     let text = spawn_blocking(move || document::print(&here.tree())).await.map_err(|_| interrupted())?;
     Ok(AdminResponse::text("application/yaml", text))
 }
 
 /// `POST /v1/rules/import`
-pub(super) async fn import(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+pub(super) async fn import(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let (namespace, body) = (call.namespace().to_owned(), call.body.to_vec());
-    let file = spawn_blocking(move || File::read(&namespace, &body)).await.map_err(|_| interrupted())??;
-    let here = Namespace::read(call.control()?, call.namespace()).await?;
+    let file = spawn_blocking(move || ImportFile::read(&namespace, &body)).await.map_err(|_| interrupted())??;
+    let here = StoredNamespace::read(call.control()?, call.namespace()).await?;
     let prune = call.query().flag("prune").unwrap_or(false);
     let mut edits = here.edits(&file, if prune { Prune::Rules } else { Prune::Nothing });
-    let in_files = (call.admin.node.file_rules)();
+    let in_files = (call.state.node.file_rules)();
     let in_files: HashMap<&str, &Map<String, Value>> = in_files
         .iter()
         .filter(|rule| rule.namespace == call.namespace())
@@ -61,11 +94,11 @@ pub(super) async fn import(call: &Call<'_>) -> Result<AdminResponse, AdminProble
     });
     for edit in &edits {
         if let Edit::Rule { rule_id, .. } = edit {
-            Rule::guard(call, rule_id)?;
+            RuleResource::guard(call, rule_id)?;
         }
     }
-    let applied = thing::apply(call, edits, "import").await?;
-    Ok(changes::said(call, &applied))
+    let applied = resource::apply(call, edits, "import").await?;
+    Ok(changes::response(call, &applied))
 }
 
 fn interrupted() -> AdminProblem {
@@ -80,7 +113,7 @@ enum Prune {
 }
 
 /// A namespace of the database, whole.
-struct Namespace {
+struct StoredNamespace {
     name: String,
     settings: NamespaceDraft,
     rules: Vec<RuleRecord>,
@@ -88,27 +121,27 @@ struct Namespace {
     overrides: Vec<OverrideRecord>,
 }
 
-impl Namespace {
-    async fn read(control: &Control, name: &str) -> Result<Namespace, AdminProblem> {
+impl StoredNamespace {
+    async fn read(control: &Control, name: &str) -> Result<StoredNamespace, AdminProblem> {
         let namespaces = Some(vec![name.to_owned()]);
-        let (mut rules, mut pieces) = (Vec::new(), Pieces::default());
+        let (mut rules, mut pieces) = (Vec::new(), Pager::default());
         let filter = RuleFilter { namespaces: namespaces.clone(), ..RuleFilter::default() };
         while let Some(page) = pieces.next() {
             pieces.take(control.rules(&filter, &page).await?, &mut rules);
         }
-        let (mut clients, mut pieces) = (Vec::new(), Pieces::default());
+        let (mut clients, mut pieces) = (Vec::new(), Pager::default());
         let filter = ClientFilter { namespaces: namespaces.clone(), ..ClientFilter::default() };
         while let Some(page) = pieces.next() {
             pieces.take(control.clients(&filter, &page).await?, &mut clients);
         }
-        let (mut overrides, mut pieces) = (Vec::new(), Pieces::default());
+        let (mut overrides, mut pieces) = (Vec::new(), Pager::default());
         let filter = OverrideFilter { namespaces, ..OverrideFilter::default() };
         while let Some(page) = pieces.next() {
             pieces.take(control.overrides(&filter, &page).await?, &mut overrides);
         }
         let settings = control.namespaces().await?.into_iter().find(|(other, _)| other == name);
         let settings = settings.map(|(_, settings)| settings).unwrap_or_default();
-        Ok(Namespace { name: name.to_owned(), settings, rules, clients, overrides })
+        Ok(StoredNamespace { name: name.to_owned(), settings, rules, clients, overrides })
     }
 
     fn tree(&self) -> YamlNode {
@@ -132,7 +165,7 @@ impl Namespace {
     }
 
     /// What has to be changed so that everything in the file is as the file says.
-    fn edits(&self, file: &File, prune: Prune) -> Vec<Edit> {
+    fn edits(&self, file: &ImportFile, prune: Prune) -> Vec<Edit> {
         let mut edits = Vec::new();
         let settings = file.settings(&self.settings);
         if settings != self.settings {
@@ -152,14 +185,14 @@ impl Namespace {
             }
             let name = before.map(|rule| rule.draft.name.clone()).unwrap_or_default();
             let draft = RuleDraft { name, document: document.clone(), enabled: true };
-            edits.push(Rule::edit(&self.name, rule_id, Some(draft), Precondition::Anything));
+            edits.push(RuleResource::edit(&self.name, rule_id, Some(draft), Precondition::Anything));
         }
         if prune == Prune::Rules {
             edits.extend(
                 self.rules
                     .iter()
                     .filter(|rule| known.contains_key(rule.rule_id.as_str()))
-                    .map(|rule| Rule::edit(&self.name, &rule.rule_id, None, Precondition::Anything)),
+                    .map(|rule| RuleResource::edit(&self.name, &rule.rule_id, None, Precondition::Anything)),
             );
         }
         edits.extend(file.file.clients.iter().map(|client| self.client(client)));
@@ -199,17 +232,17 @@ impl Namespace {
 }
 
 /// A list, piece by piece to its end.
-struct Pieces {
+struct Pager {
     next: Option<Page>,
 }
 
-impl Default for Pieces {
-    fn default() -> Pieces {
-        Pieces { next: Some(Page { limit: PIECE, after: None }) }
+impl Default for Pager {
+    fn default() -> Pager {
+        Pager { next: Some(Page { limit: PIECE, after: None }) }
     }
 }
 
-impl Pieces {
+impl Pager {
     fn next(&mut self) -> Option<Page> {
         self.next.take()
     }
@@ -278,11 +311,11 @@ fn override_draft(spec: &OverrideSpec) -> OverrideDraft {
 /// The same for the same override, so that a file that is imported twice changes nothing the second time.
 fn override_id(draft: &OverrideDraft) -> String {
     let from = draft.valid_from.map(|from| from.to_string()).unwrap_or_default();
-    format!("ovr-{}", thing::hash(&[&draft.client_key, &draft.rule_id, &from]))
+    format!("ovr-{}", resource::hash(&[&draft.client_key, &draft.rule_id, &from]))
 }
 
 /// A rules file that was sent.
-struct File {
+struct ImportFile {
     file: RuleFile,
     /// Ids and documents, each saying itself what the file says for all.
     rules: Vec<(String, Map<String, Value>)>,
@@ -292,8 +325,8 @@ struct File {
     named: HashSet<&'static str>,
 }
 
-impl File {
-    fn read(namespace: &str, body: &[u8]) -> Result<File, AdminProblem> {
+impl ImportFile {
+    fn read(namespace: &str, body: &[u8]) -> Result<ImportFile, AdminProblem> {
         let text = read::decode(FILE_NAME, body).map_err(AdminProblem::of_report)?;
         let (mut file, root) = tollgate_rules::read_with_tree(FILE_NAME, text).map_err(AdminProblem::of_report)?;
         if root.get("namespace").is_some() && file.namespace != namespace {
@@ -318,7 +351,7 @@ impl File {
         let rules = ids.into_iter().zip(documents).collect();
         let named = ["ipv6_prefix", "escaped_slash", "allow_block_all", "normalize"].into_iter();
         let named = named.filter(|name| root.get(name).is_some()).collect();
-        Ok(File { rules, shown, named, file })
+        Ok(ImportFile { rules, shown, named, file })
     }
 
     /// The settings of a namespace, where the file names any.
@@ -339,8 +372,8 @@ impl File {
 
 /// The names by which the rules of a file go, those without one included.
 fn names(file: &RuleFile) -> Result<Vec<String>, AdminProblem> {
-    let alone = RuleFile { clients: Vec::new(), overrides: Vec::new(), ..file.clone() };
-    match RuleSet::compile(std::slice::from_ref(&alone), &CompileOptions::for_test()) {
+    let standalone = RuleFile { clients: Vec::new(), overrides: Vec::new(), ..file.clone() };
+    match RuleSet::compile(std::slice::from_ref(&standalone), &CompileOptions::for_test()) {
         Ok(set) => Ok(set.rules().iter().map(|rule| rule.name.clone()).collect()),
         Err(problems) => Err(AdminProblem::of_report(tollgate_rules::Report::new(FILE_NAME, "", problems))),
     }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{answer, flag, list, maybe_time, number, object, reference, text, time, word};
+use super::builders::{self, answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
 const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    [changes(), history(), violations(), server(), vec![("AdminProblem", problem())]].concat()
+    [changes(), history(), violations(), server(), vec![("Problem", problem())]].concat()
 }
 
 fn record(text: &str) -> Value {
@@ -65,7 +65,7 @@ fn changes() -> Vec<(&'static str, Value)> {
 }
 
 fn history() -> Vec<(&'static str, Value)> {
-    let who = json!({
+    let identity = json!({
         "generation": number("The generation that it made."),
         "at": time("When."),
         "author": text("The token's id, or `cli`, or `node`."),
@@ -83,7 +83,7 @@ fn history() -> Vec<(&'static str, Value)> {
     });
     let changes = json!({ "changes": number("How many things it changed.") });
     vec![
-        ("AuditRow", answer(super::together(&[&who, &row]))),
+        ("AuditRow", answer(builders::together(&[&identity, &row]))),
         ("AuditList", list("audit", "AuditRow")),
         (
             "Verified",
@@ -93,7 +93,7 @@ fn history() -> Vec<(&'static str, Value)> {
                 "broken_at": { "type": ["integer", "null"], "format": "int64", "description": "The first row that is not." },
             })),
         ),
-        ("Generation", answer(super::together(&[&who, &changes]))),
+        ("Generation", answer(builders::together(&[&identity, &changes]))),
         ("GenerationList", list("generations", "Generation")),
     ]
 }
@@ -105,7 +105,7 @@ fn violations() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "violation_id": number("Its id."),
                 "namespace": text("Whose."),
-                "client_key": text("AdminIdentity was refused: a digest, unless plain keys are kept (`violations_plain_keys`)."),
+                "client_key": text("Who was refused: a digest, unless plain keys are kept (`violations_plain_keys`)."),
                 "endpoint": text("What was asked for first in that minute."),
                 "rule_id": { "type": ["string", "null"], "description": "Which rule refused; null in a row that SQL wrote without one." },
                 "shadow": flag("Whether the rule is in shadow mode: it would have refused, and did not."),
@@ -210,7 +210,7 @@ fn problem() -> Value {
     });
     json!({
         "type": "object",
-        "description": "AdminProblem details (RFC 9457).",
+        "description": "Problem details (RFC 9457).",
         "properties": {
             "type": text("A URI; `about:blank` as long as the status says it all."),
             "title": text("What kind of mistake it is."),

@@ -8,75 +8,76 @@ use tokio::time::{Instant, timeout};
 use tollgate_control::record::Role;
 use tracing::warn;
 
-use super::call::{Asked, idempotency_key, may_see, namespace, precondition};
-use super::endpoint::{Access, Body, Endpoint, NamespaceScope};
-use super::problem::AdminProblem;
-use super::query::Query;
-use super::{Admin, OperatorPage, browser, endpoints, route};
+use crate::access::{AdminAccess, NamespaceScope};
+use crate::call::{AdminRequest, idempotency_key, may_see, namespace, precondition};
+use crate::endpoint::{AdminEndpoint, EndpointHeader, RequestBody};
+use crate::operator_pages::OperatorPage;
+use crate::parameter::Parameter;
+use crate::problem::AdminProblem;
+use crate::query::QueryParameters;
+use crate::state::AdminState;
+use crate::{browser, endpoints, route};
 use tollgate_net::{Peer, masked_network};
 use tollgate_service::admin_tokens::{AdminIdentity, AdminTokens, TokenRejection};
 use tollgate_web::Head;
 
-impl Admin {
-    /// Lets a call in, or says why not; or leaves that to [`admit`](Admin::admit).
-    pub(super) fn enter(&self, peer: &Peer, head: &Head<'_>) -> Result<Entry, AdminProblem> {
-        let (endpoint, places) = route::find(endpoints::endpoints(), head.method, head.path)?;
+impl AdminState {
+    /// Admits a call, rejects it, or leaves the decision to [`admit_pending`](AdminState::admit_pending).
+    pub(super) fn admit(&self, peer: &Peer, head: &Head<'_>) -> Result<RequestAdmission, AdminProblem> {
+        let (endpoint, path_parameters) = route::find(endpoints::endpoints(), head.method, head.path)?;
         if endpoint.writes() {
             browser::check_origin(head)?;
         }
-        let who = match endpoint.access {
-            Access::Open => None,
-            Access::Needs(role) => match self.authorize(peer, head, role) {
+        let identity = match endpoint.access {
+            AdminAccess::Open => None,
+            AdminAccess::Needs(role) => match self.authorize(peer, head, role) {
                 Err(problem) if problem.code == UNKNOWN && self.may_be_new(head) => {
-                    let (token, rest) = (bearer(head).to_vec(), read(endpoint, places, head));
-                    return Ok(Entry::Later(Box::new(Later { token, role, rest })));
+                    let (token, rest) = (bearer(head).to_vec(), read(endpoint, path_parameters, head));
+                    return Ok(RequestAdmission::Pending(Box::new(PendingAdmission { token, role, rest })));
                 }
-                who => Some(who?),
+                identity => Some(identity?),
             },
         };
-        let asked = Asked { who, ..read(endpoint, places, head)? };
-        check_namespace(&asked)?;
-        Ok(Entry::Now(Box::new(asked)))
+        let admitted = read(endpoint, path_parameters, head)?.with_identity(identity)?;
+        Ok(RequestAdmission::Admitted(Box::new(admitted)))
     }
 
-    /// Whether another process may have made the token a moment ago: it is shaped like one, and there are tables to look at.
+    /// True if another process may just have created the token: it is well-formed, and there is a database to ask.
     fn may_be_new(&self, head: &Head<'_>) -> bool {
         self.control.is_some() && AdminTokens::id_of(bearer(head)).is_some()
     }
 
-    /// Lets in a call whose token was not known, if the database knows it. Counted as a bad token beforehand, so that
-    /// guesses ask the database as rarely as they are answered.
-    pub(super) async fn admit(&self, later: &Later) -> Result<Asked, AdminProblem> {
-        let Later { token, role, rest } = later;
+    /// Admits a call whose token this node does not know, if the database knows it. The token already counts as a bad one,
+    /// so that guesses query the database no more often than they are answered.
+    pub(super) async fn admit_pending(&self, pending: &PendingAdmission) -> Result<AdmittedRequest, AdminProblem> {
+        let PendingAdmission { token, role, rest } = pending;
         let asked_at = Instant::now();
         if let (Some(control), Some(id)) = (&self.control, AdminTokens::id_of(token))
-            && let Ok(Ok(record)) = timeout(LOOK_WITHIN, control.token(id)).await
+            && let Ok(Ok(record)) = timeout(TOKEN_LOOKUP_TIMEOUT, control.token(id)).await
         {
             self.tokens.add_found(&record, asked_at);
         }
-        let who = self.tokens.find(token, self.now()).map_err(|_| unknown_token())?;
-        check_role(&who, *role)?;
-        let asked = Asked { who: Some(who), ..rest.clone()? };
-        check_namespace(&asked)?;
-        Ok(asked)
+        let identity = self.tokens.find(token, self.now()).map_err(|_| unknown_token())?;
+        check_role(&identity, *role)?;
+        rest.clone()?.with_identity(Some(identity))
     }
 
-    /// Health is for everybody; figures are for those the configuration says.
+    /// Health is open to all callers; metrics are open to those that the configuration names.
     pub(super) fn may_see_page(&self, page: OperatorPage, peer: &Peer, head: &Head<'_>) -> Result<(), AdminProblem> {
         match (page, self.metrics) {
-            (OperatorPage::Metrics, Access::Needs(role)) => self.authorize(peer, head, role).map(drop),
+            (OperatorPage::Metrics, AdminAccess::Needs(role)) => self.authorize(peer, head, role).map(drop),
             _ => Ok(()),
         }
     }
 
     fn authorize(&self, peer: &Peer, head: &Head<'_>, role: Role) -> Result<AdminIdentity, AdminProblem> {
-        let who = self.authenticate(peer, head)?;
-        check_role(&who, role).map(|()| who)
+        let identity = self.authenticate(peer, head)?;
+        check_role(&identity, role).map(|()| identity)
     }
 
-    /// AdminIdentity presents a token. Where too many bad ones came from, the next is not even looked at.
+    /// Who presents a token. Where too many bad ones came from, the next is not even looked at.
     fn authenticate(&self, peer: &Peer, head: &Head<'_>) -> Result<AdminIdentity, AdminProblem> {
-        if Query::holds_token(head.query) {
+        if QueryParameters::holds_token(head.query) {
             return Err(unauthorized(
                 "token_in_query",
                 "A token in a URL ends up in logs and histories: revoke this one, and send one as Authorization: Bearer TOKEN.",
@@ -89,7 +90,7 @@ impl Admin {
             let detail = "Authorization holds no token (an unset variable?): send Authorization: Bearer TOKEN.";
             return Err(unauthorized("no_token", detail));
         }
-        if let Some(wait) = self.failures.wait(peer.address) {
+        if let Some(wait) = self.auth_throttle.wait(peer.address) {
             let seconds = wait.nanos().div_ceil(1_000_000_000).max(1);
             return Err(AdminProblem::new(
                 429,
@@ -99,53 +100,68 @@ impl Admin {
             .with("Retry-After", seconds.to_string()));
         }
         match self.tokens.find(bearer(head), self.now()) {
-            Ok(who) => Ok(who),
+            Ok(identity) => Ok(identity),
             Err(TokenRejection::Expired) => {
                 Err(unauthorized("token_expired", "This token has expired; ask for another one."))
             }
             Err(TokenRejection::Unknown) => {
-                self.failures.note(peer.address);
-                self.tell(peer.address);
+                self.auth_throttle.note(peer.address);
+                self.log_unknown_token(peer.address);
                 Err(unknown_token())
             }
         }
     }
 
-    fn tell(&self, address: Option<IpAddr>) {
-        if let Some(unsaid) = self.quiet.admit("token") {
+    fn log_unknown_token(&self, address: Option<IpAddr>) {
+        if let Some(unsaid) = self.log_throttle.admit("token") {
             warn!(network = %masked_network(address), unsaid, "a token that nobody knows was presented to the admin API");
         }
     }
 }
 
-/// What an entry without a known token comes to.
-pub(super) enum Entry {
-    /// The call, let in.
-    Now(Box<Asked>),
-    /// Its token may be new: the database is asked, once the body is there.
-    Later(Box<Later>),
+/// The outcome of admission.
+pub(super) enum RequestAdmission {
+    /// The call is admitted.
+    Admitted(Box<AdmittedRequest>),
+    /// The token may be new: the database is queried once the body is read.
+    Pending(Box<PendingAdmission>),
+}
+
+/// A request and the endpoint that it calls.
+#[derive(Clone, Debug)]
+pub struct AdmittedRequest {
+    pub(super) endpoint: &'static AdminEndpoint,
+    pub(super) request: AdminRequest,
+}
+
+impl AdmittedRequest {
+    fn with_identity(self, identity: Option<AdminIdentity>) -> Result<AdmittedRequest, AdminProblem> {
+        let admitted = AdmittedRequest { request: AdminRequest { identity, ..self.request }, ..self };
+        check_namespace(&admitted)?;
+        Ok(admitted)
+    }
 }
 
 /// A call whose token is not known yet.
 #[derive(Debug)]
-pub struct Later {
+pub struct PendingAdmission {
     token: Vec<u8>,
     role: Role,
-    /// What its head says otherwise: nothing of it is told before the token is known.
-    rest: Result<Asked, AdminProblem>,
+    /// The rest of the head. An error in it is not reported before the token is known.
+    rest: Result<AdmittedRequest, AdminProblem>,
 }
 
-impl Later {
+impl PendingAdmission {
     /// Longest body that is read of such a call.
-    pub(super) fn most(&self) -> usize {
-        self.rest.as_ref().map_or(0, |asked| asked.endpoint.body.most().min(UNKNOWN_BODY_MAX))
+    pub(super) fn max_bytes(&self) -> usize {
+        self.rest.as_ref().map_or(0, |admitted| admitted.endpoint.body.max_bytes().min(UNKNOWN_BODY_MAX))
     }
 }
 
 /// Longest body that is read before its token is known.
 const UNKNOWN_BODY_MAX: usize = 64 << 10;
 /// How long the database may take to say whether it knows a token.
-const LOOK_WITHIN: Duration = Duration::from_secs(2);
+const TOKEN_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 /// The code of a token that is not known.
 const UNKNOWN: &str = "unknown_token";
 
@@ -160,27 +176,35 @@ fn bearer<'a>(head: &Head<'a>) -> &'a [u8] {
     token.map_or(&b""[..], |(_, token)| token.trim_ascii())
 }
 
-/// What a head says, but for who asks.
-fn read(endpoint: &'static Endpoint, places: Vec<String>, head: &Head<'_>) -> Result<Asked, AdminProblem> {
+/// Reads the head, without the identity of the caller.
+fn read(
+    endpoint: &'static AdminEndpoint,
+    path_parameters: Vec<String>,
+    head: &Head<'_>,
+) -> Result<AdmittedRequest, AdminProblem> {
     check_media(endpoint, head)?;
-    Ok(Asked {
-        query: Query::read(endpoint, head.query)?,
+    let accepted: Vec<&'static Parameter> = endpoint.parameters().collect();
+    let takes_idempotency_key = endpoint.headers.contains(&EndpointHeader::IdempotencyKey);
+    let request = AdminRequest {
+        query: QueryParameters::read(&accepted, head.query)?,
         if_match: precondition(head.if_match)?,
         if_none_match: precondition(head.if_none_match)?,
-        idempotency_key: idempotency_key(head.idempotency_key)?,
-        endpoint,
-        places,
-        who: None,
-    })
+        idempotency_key: idempotency_key(head.idempotency_key)?.filter(|_| takes_idempotency_key),
+        path: endpoint.path,
+        scope: endpoint.scope,
+        path_parameters,
+        identity: None,
+    };
+    Ok(AdmittedRequest { endpoint, request })
 }
 
-fn check_role(who: &AdminIdentity, role: Role) -> Result<(), AdminProblem> {
-    match who.role.may(role) {
+fn check_role(identity: &AdminIdentity, role: Role) -> Result<(), AdminProblem> {
+    match identity.role.may(role) {
         true => Ok(()),
         false => Err(AdminProblem::new(
             403,
             "role_too_weak",
-            format!("This needs a token of the role {}; yours is of the role {}.", role.name(), who.role.name()),
+            format!("This needs a token of the role {}; yours is of the role {}.", role.name(), identity.role.name()),
         )),
     }
 }
@@ -189,26 +213,29 @@ fn unauthorized(code: &'static str, detail: &str) -> AdminProblem {
     AdminProblem::new(401, code, detail).with("WWW-Authenticate", "Bearer")
 }
 
-/// Somebody else's namespace: reading finds nothing there, changing is refused.
-fn check_namespace(asked: &Asked) -> Result<(), AdminProblem> {
-    let Some(own) = asked.who.as_ref().and_then(|who| who.namespaces.as_deref()) else { return Ok(()) };
+/// In a namespace that the token is not for, lists are empty and changes are refused.
+fn check_namespace(admitted: &AdmittedRequest) -> Result<(), AdminProblem> {
+    let AdmittedRequest { endpoint, request } = admitted;
+    let Some(own) = request.identity.as_ref().and_then(|identity| identity.namespaces.as_deref()) else {
+        return Ok(());
+    };
     let names = own.join(", ");
-    let is_named = asked.query.text("namespace").is_some();
-    if asked.endpoint.reach == NamespaceScope::Namespace && !is_named && !may_see(asked) {
+    let is_named = request.query.text("namespace").is_some();
+    if endpoint.scope == NamespaceScope::Namespace && !is_named && !may_see(request) {
         let detail = format!("Say which namespace is meant, ?namespace=NAME: this token is for {names}.");
         return Err(AdminProblem::new(400, "namespace_needed", detail));
     }
-    match may_see(asked) {
+    match may_see(request) {
         true => Ok(()),
-        false if asked.endpoint.reach == NamespaceScope::Everything => {
+        false if endpoint.scope == NamespaceScope::Everything => {
             let detail = format!("This is about all namespaces, and this token is only for {names}.");
             Err(AdminProblem::new(403, "not_for_all_namespaces", detail))
         }
-        false if asked.endpoint.writes() => {
-            let detail = format!("This token is not for the namespace {}; it is for {names}.", namespace(asked));
+        false if endpoint.writes() => {
+            let detail = format!("This token is not for the namespace {}; it is for {names}.", namespace(request));
             Err(AdminProblem::new(403, "other_namespace", detail))
         }
-        false if asked.endpoint.places().next().is_some() => {
+        false if endpoint.path_parameters().next().is_some() => {
             Err(AdminProblem::not_found("such thing in that namespace"))
         }
         false => Ok(()), // a list, which will be empty
@@ -219,7 +246,7 @@ fn check_namespace(asked: &Asked) -> Result<(), AdminProblem> {
 /// port. Forms are what pages of other origins may send without asking, so one that a browser could have sent is refused:
 /// every browser in use sends `Origin` or `Sec-Fetch-Site` with a POST, and no page adds `Authorization` to one without
 /// asking first. Plain text is never taken.
-fn check_media(endpoint: &Endpoint, head: &Head<'_>) -> Result<(), AdminProblem> {
+fn check_media(endpoint: &AdminEndpoint, head: &Head<'_>) -> Result<(), AdminProblem> {
     if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
         return Err(AdminProblem::new(415, "encoded_body", "Send the body as it is, without Content-Encoding."));
     }
@@ -230,13 +257,15 @@ fn check_media(endpoint: &Endpoint, head: &Head<'_>) -> Result<(), AdminProblem>
     };
     let is_form = is(&["application/x-www-form-urlencoded"]) && !head.is_from_page() && head.authorization.is_some();
     let (fits, wanted) = match endpoint.body {
-        Body::None => (true, ""),
-        Body::Json(_) => (is_form || is(&["application/json"]), "Send JSON, with Content-Type: application/json."),
-        Body::Patch(_) => (
+        RequestBody::None => (true, ""),
+        RequestBody::Json(_) => {
+            (is_form || is(&["application/json"]), "Send JSON, with Content-Type: application/json.")
+        }
+        RequestBody::Patch(_) => (
             is_form || is(&["application/json", "application/merge-patch+json"]),
             "Send a JSON merge patch, with Content-Type: application/merge-patch+json (or application/json).",
         ),
-        Body::Yaml => (
+        RequestBody::Yaml => (
             is(&["application/yaml", "application/x-yaml", "text/yaml"]),
             "Send a rules file, with Content-Type: application/yaml.",
         ),

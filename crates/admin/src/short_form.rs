@@ -5,8 +5,7 @@ use serde_json::{Map, Value, json};
 use tollgate_control::FieldError;
 use tollgate_rules::duration;
 
-use super::problem::{AdminProblem, fault};
-use super::thing::Telling;
+use super::problem::{AdminProblem, MapProblem, fault};
 
 /// Fields of the short form, and where in the full form they stand.
 const FIELDS: &[(&str, &[&str])] = &[
@@ -23,7 +22,7 @@ const FIELDS: &[(&str, &[&str])] = &[
 const KEY_TYPES: &[(&str, &str)] = &[("user", "user_id")];
 
 /// True if a body is in the short form: a number as `limit`, or a field that only the short form has.
-pub(super) fn is_short(body: &Map<String, Value>) -> bool {
+pub(super) fn is_short_form(body: &Map<String, Value>) -> bool {
     body.get("limit").is_some_and(Value::is_number)
         || FIELDS.iter().any(|(name, _)| *name != "limit" && body.contains_key(*name))
 }
@@ -42,14 +41,14 @@ pub(super) fn complete(body: &mut Map<String, Value>) {
 }
 
 /// A body in the full form, whichever it came in; fields that both forms have go along.
-pub(super) fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), AdminProblem> {
-    match is_short(&body) {
-        true => widened(body).map(|body| (body, told as Telling)),
+pub(super) fn to_full_form(body: Map<String, Value>) -> Result<(Map<String, Value>, MapProblem), AdminProblem> {
+    match is_short_form(&body) {
+        true => convert_to_full(body).map(|body| (body, told as MapProblem)),
         false => Ok((body, |problem| problem)),
     }
 }
 
-fn widened(mut body: Map<String, Value>) -> Result<Map<String, Value>, AdminProblem> {
+fn convert_to_full(mut body: Map<String, Value>) -> Result<Map<String, Value>, AdminProblem> {
     let mut faults = Vec::new();
     for full in ["match", "key_by"].into_iter().filter(|name| body.contains_key(*name)) {
         faults.push(mixed(full));
@@ -88,8 +87,9 @@ fn long(name: &str, value: Value) -> Result<Value, FieldError> {
 }
 
 fn key_by(key_type: &str) -> String {
-    let rename =
-        |part: &str| KEY_TYPES.iter().find(|(short, _)| *short == part).map_or(part, |(_, full)| *full).to_owned();
+    let rename = |part: &str| {
+        KEY_TYPES.iter().find(|(short_form, _)| *short_form == part).map_or(part, |(_, full)| *full).to_owned()
+    };
     key_type.split(':').map(rename).collect::<Vec<String>>().join(":")
 }
 
@@ -135,7 +135,7 @@ fn told(mut problem: AdminProblem) -> AdminProblem {
 }
 
 /// A rule in its short form: of the full form, as much as that can say.
-pub(super) fn narrow(full: &Value) -> Value {
+pub(super) fn to_short_form(full: &Value) -> Value {
     let limit = full.get("limit");
     let part = |name: &str| limit.and_then(|limit| limit.get(name)).cloned();
     let condition = |name: &str| full.get("match").and_then(|conditions| conditions.get(name)).cloned();
@@ -188,11 +188,11 @@ mod tests {
 
     #[test]
     fn the_short_form_becomes_the_full_one_and_back() {
-        let short = json!({
+        let short_form = json!({
             "rule_id": "orders-per-user", "endpoint_pattern": "/api/orders", "key_type": "user:endpoint", "limit": 100,
             "window_seconds": 60, "tier": "free", "algorithm": "gcra", "burst": 20, "enabled": true,
         });
-        let (full, _) = widen(object(short)).unwrap();
+        let (full, _) = to_full_form(object(short_form)).unwrap();
         let expected = json!({
             "rule_id": "orders-per-user",
             "match": { "endpoint": "/api/orders", "tier": "free" },
@@ -201,23 +201,26 @@ mod tests {
             "enabled": true,
         });
         assert_eq!(Value::Object(full), expected);
-        let short = narrow(&expected);
+        let short_form = to_short_form(&expected);
         let same = json!({
             "rule_id": "orders-per-user", "endpoint_pattern": "/api/orders", "key_type": "user_id:endpoint",
             "limit": 100, "window_seconds": 60, "algorithm": "gcra", "tier": "free", "created_at": null,
             "updated_at": null,
         });
-        assert_eq!(short, same);
-        let part = widen(object(json!({ "window_seconds": 0.25, "tier": null }))).unwrap().0;
+        assert_eq!(short_form, same);
+        let part = to_full_form(object(json!({ "window_seconds": 0.25, "tier": null }))).unwrap().0;
         assert_eq!(Value::Object(part), json!({ "limit": { "window": "250ms" }, "match": { "tier": null } }));
     }
 
     #[test]
     fn the_full_form_is_left_alone() {
         let full = object(json!({ "limit": { "requests": 1, "window": "1s" }, "mode": "shadow" }));
-        assert_eq!(widen(full.clone()).unwrap().0, full);
-        assert_eq!(narrow(&json!({ "limit": { "slots": 5, "algorithm": "concurrency" } }))["limit"], 5);
-        assert_eq!(narrow(&json!({ "key_by": ["a", "b"], "limit": { "window": "1500ms" } }))["window_seconds"], 1.5);
+        assert_eq!(to_full_form(full.clone()).unwrap().0, full);
+        assert_eq!(to_short_form(&json!({ "limit": { "slots": 5, "algorithm": "concurrency" } }))["limit"], 5);
+        assert_eq!(
+            to_short_form(&json!({ "key_by": ["a", "b"], "limit": { "window": "1500ms" } }))["window_seconds"],
+            1.5
+        );
     }
 
     #[test]
@@ -225,7 +228,7 @@ mod tests {
         let made = |value: Value| {
             let mut body = object(value);
             complete(&mut body);
-            Value::Object(widen(body).unwrap().0)["limit"].clone()
+            Value::Object(to_full_form(body).unwrap().0)["limit"].clone()
         };
         let count = json!({ "requests": 100, "window": "1m", "algorithm": "sliding_window" });
         assert_eq!(made(json!({ "limit": 100, "window_seconds": 60 })), count);
@@ -234,16 +237,16 @@ mod tests {
         assert_eq!(made(json!({ "limit": 5, "window_seconds": 1, "algorithm": "gcra" }))["algorithm"], "gcra");
         let full = json!({ "requests": 1, "window": "1s" });
         assert_eq!(made(json!({ "limit": full })), full);
-        let shown = |limit: Value| narrow(&json!({ "limit": limit }))["algorithm"].clone();
+        let shown = |limit: Value| to_short_form(&json!({ "limit": limit }))["algorithm"].clone();
         assert_eq!(shown(json!({ "requests": 1, "algorithm": "sliding_window_counter" })), "sliding_window");
         assert_eq!(shown(json!({ "requests": 1 })), "token_bucket");
-        assert_eq!(narrow(&json!({ "unlimited": true }))["algorithm"], Value::Null);
+        assert_eq!(to_short_form(&json!({ "unlimited": true }))["algorithm"], Value::Null);
     }
 
     #[test]
     fn both_forms_at_once_and_odd_windows_are_refused() {
         let codes = |value: Value| -> Vec<(String, String)> {
-            let problem = widen(object(value)).unwrap_err();
+            let problem = to_full_form(object(value)).unwrap_err();
             problem.faults.into_iter().map(|fault| (fault.field, fault.code)).collect()
         };
         let pair = |field: &str, code: &str| (field.to_owned(), code.to_owned());
@@ -262,7 +265,7 @@ mod tests {
 
     #[test]
     fn faults_are_told_by_the_names_that_were_sent() {
-        let (_, tell) = widen(object(json!({ "limit": 5, "window_seconds": 60 }))).unwrap();
+        let (_, tell) = to_full_form(object(json!({ "limit": 5, "window_seconds": 60 }))).unwrap();
         let faults = vec![fault("limit.window", "out-of-range", "limit.window is `1m`, which is out of range", "")];
         let problem = tell(AdminProblem::of_faults(faults));
         assert_eq!(problem.faults[0].field, "window_seconds");

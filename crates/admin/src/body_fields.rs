@@ -10,14 +10,14 @@ use super::query::instant;
 
 /// An object being read.
 #[derive(Debug)]
-pub struct Fields {
+pub struct BodyFields {
     members: Map<String, Value>,
     faults: Vec<FieldError>,
 }
 
-impl Fields {
+impl BodyFields {
     /// Reads an object of which these fields are known. `null` is as good as absent.
-    pub fn of(mut members: Map<String, Value>, known: &[&str]) -> Fields {
+    pub fn of(mut members: Map<String, Value>, known: &[&str]) -> BodyFields {
         let mut faults = Vec::new();
         for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
             let help = match nearest(name, known.iter().copied()) {
@@ -27,12 +27,12 @@ impl Fields {
             faults.push(fault(name, "unknown-field", format!("unknown field {}", quote(name)), &help));
         }
         members.retain(|_, value| !value.is_null());
-        Fields { members, faults }
+        BodyFields { members, faults }
     }
 
     /// Reads an object of which somebody else knows the rest of the fields.
-    pub fn open(members: Map<String, Value>) -> Fields {
-        Fields { members, faults: Vec::new() }
+    pub fn open(members: Map<String, Value>) -> BodyFields {
+        BodyFields { members, faults: Vec::new() }
     }
 
     /// A field, whatever it is.
@@ -65,7 +65,7 @@ impl Fields {
     }
 
     /// Text that must be there and not empty; empty after a fault.
-    pub fn needed_text(&mut self, name: &str, help: &str) -> String {
+    pub fn required_text(&mut self, name: &str, help: &str) -> String {
         if !self.members.contains_key(name) {
             self.missing(name, help);
             return String::new();
@@ -128,7 +128,7 @@ impl Fields {
     }
 
     /// A point in time that must be there.
-    pub fn needed_time(&mut self, name: &str, help: &str) -> Instant {
+    pub fn required_time(&mut self, name: &str, help: &str) -> Instant {
         if !self.members.contains_key(name) {
             self.missing(name, help);
         }
@@ -136,9 +136,9 @@ impl Fields {
     }
 
     /// One of a few words that must be there.
-    pub fn needed_word<T>(&mut self, name: &str, words: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub fn required_word<T>(&mut self, name: &str, words: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let help = format!("one of {}", words.join(", "));
-        let text = self.needed_text(name, &help);
+        let text = self.required_text(name, &help);
         let word = read(&text);
         if word.is_none() && !text.is_empty() {
             self.refuse(name, "unknown-value", format!("{name} is {}", quote(&text)), &help);

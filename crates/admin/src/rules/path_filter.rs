@@ -11,12 +11,12 @@ use crate::problem::AdminProblem;
 const PIECES_MAX: usize = 1000;
 
 /// A method, if one is named, and a path.
-pub(super) struct Governed<'a>(Endpoint<'a>);
+pub(super) struct PathFilter<'a>(Endpoint<'a>);
 
-impl<'a> Governed<'a> {
+impl<'a> PathFilter<'a> {
     /// Reads `/api/orders` or `POST /api/orders`.
-    pub(super) fn read(text: &'a str) -> Result<Governed<'a>, AdminProblem> {
-        Endpoint::parse(text, EscapedSlash::Keep).map(Governed).map_err(|_| {
+    pub(super) fn read(text: &'a str) -> Result<PathFilter<'a>, AdminProblem> {
+        Endpoint::parse(text, EscapedSlash::Keep).map(PathFilter).map_err(|_| {
             let detail =
                 "endpoint is a path, such as /api/orders or POST /api/orders; pattern finds what a rule spells.";
             AdminProblem::new(400, "bad_parameter", detail)
@@ -75,7 +75,7 @@ mod tests {
     fn a_path_is_governed_by_whatever_pattern_covers_it() {
         let by = |path: &str, conditions: Value| {
             let document = json!({ "match": conditions });
-            Governed::read(path).unwrap().by(document.as_object().unwrap())
+            PathFilter::read(path).unwrap().by(document.as_object().unwrap())
         };
         for (path, endpoint, expected) in [
             ("/api/orders", json!("/api/orders"), true),
@@ -91,7 +91,7 @@ mod tests {
         }
         assert!(by("/api/orders", json!({ "tier": "free" })), "a rule without a condition governs every path");
         let folded = json!({ "match": { "endpoint": "/API/Orders" }, "case": "insensitive" });
-        assert!(Governed::read("/api/orders").unwrap().by(folded.as_object().unwrap()));
-        assert_eq!(Governed::read("orders per user").err().unwrap().status, 400);
+        assert!(PathFilter::read("/api/orders").unwrap().by(folded.as_object().unwrap()));
+        assert_eq!(PathFilter::read("orders per user").err().unwrap().status, 400);
     }
 }
