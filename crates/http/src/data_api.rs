@@ -8,21 +8,21 @@ use tollgate_service::{Reply, Service};
 use tollgate_web::{Handler, Head, HttpError, HttpMetrics, PendingResponse};
 
 use crate::api::{CheckApi, PreparedCall};
-use crate::forward_auth::{AuthCheck, ForwardAuth, PREFIX, below_prefix, write_off, write_unreadable_head};
+use crate::forward_auth::{AuthCheck, ForwardAuth, PREFIX, below_prefix, write_disabled, write_unreadable_head};
 
-/// What the data API is made of.
+/// Dependencies and settings of the data API.
 pub struct DataApiConfig {
-    /// Answers the questions.
+    /// Decides requests.
     pub service: Arc<Service>,
     /// Caps on bodies.
     pub limits: NetLimits,
-    /// Health checks fail once it is announced.
+    /// Health checks fail once a drain is announced.
     pub drain: Drain,
     /// Counts responses.
     pub metrics: Arc<HttpMetrics>,
-    /// The URL of the admin API, for callers that ask here for what is there; empty until it is bound.
+    /// The URL of the admin API, for callers that use one of its paths here; empty until its listener is bound.
     pub admin_url: Arc<OnceLock<String>>,
-    /// Forward-auth, which may be off.
+    /// Settings of forward-auth, which may be off.
     pub auth: AuthSettings,
 }
 
@@ -33,12 +33,12 @@ pub struct DataApi {
     metrics: Arc<HttpMetrics>,
 }
 
-/// What is kept of a head while the body is read.
+/// State from the head, kept while the body is read.
 #[derive(Debug)]
 pub enum PreparedData {
     /// A call of the check API.
     Call(PreparedCall),
-    /// A question of a proxy.
+    /// A check sent by a proxy.
     Auth(Box<AuthCheck>),
 }
 
@@ -56,14 +56,15 @@ impl Handler for DataApi {
 
     fn prepare(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedData, usize)> {
         let Some(below) = below_prefix(head.path) else {
-            return self.api.prepare(head, reply).map(|(call, most)| (PreparedData::Call(call), most));
+            return self.api.prepare(head, reply).map(|(call, max_body)| (PreparedData::Call(call), max_body));
         };
         match &self.auth {
             Some(auth) => {
-                auth.prepare(peer, head, below, reply).map(|(check, most)| (PreparedData::Auth(Box::new(check)), most))
+                let prepared = auth.prepare(peer, head, below, reply);
+                prepared.map(|(check, max_body)| (PreparedData::Auth(Box::new(check)), max_body))
             }
             None => {
-                write_off(reply);
+                write_disabled(reply);
                 None
             }
         }
@@ -87,13 +88,15 @@ impl Handler for DataApi {
         }
     }
 
-    /// Most header fields of a proxy's question are its client's, and none of those that must not be repeated is read.
+    /// Allowed for forward-auth: a proxy passes on its client's header fields, and forward-auth checks the fields that
+    /// it reads by itself.
     fn may_repeat(&self, head: &Head<'_>) -> bool {
         self.auth.is_some() && below_prefix(head.path).is_some()
     }
 
     fn reject(&self, error: HttpError, reply: &mut Reply) {
-        // A proxy that knows only 403 takes any other status for a failure of the limiter, and clients could provoke it.
+        // A proxy that understands only 403 takes any other status for a failure of the limiter; clients could provoke
+        // it.
         let only_403 = self.auth.as_ref().is_some_and(ForwardAuth::denies_with_403);
         match error {
             HttpError::Malformed(_) | HttpError::TargetTooLong | HttpError::HeadTooLarge | HttpError::Expectation

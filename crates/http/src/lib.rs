@@ -1,11 +1,12 @@
 //! The HTTP data API: check, batch, reserve, slots, explain, forward-auth and health.
 //!
-//! | file | what |
+//! | item | what |
 //! |---|---|
+//! | [`Http`] | the protocol of a listener: HTTP/1.1 or HTTP/2 in front of a handler |
 //! | [`DataApi`] | the handler of the data listener: routes a request to the check API or to forward-auth |
-//! | [`api`] | JSON in, a call of the service, JSON out |
-//! | [`forward_auth`] | a proxy's question becomes a request, the decision a status |
-//! | [`h1`] | HTTP/1.1 framed by hand; HTTP/2 is hyper's |
+//! | [`api`] | the check API: JSON in, a call of the service, JSON out |
+//! | [`forward_auth`] | converts a proxy's check to a request, and the decision to a status |
+//! | [`h1`] | HTTP/1.1 framed by hand; HTTP/2 runs on hyper (`tollgate_web::h2`) |
 
 pub mod api;
 mod data_api;

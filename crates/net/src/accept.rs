@@ -11,7 +11,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{ConnectionLimiter, ConnectionPermit, ConnectionRefusal, Drain, Listener, Stream};
 
-/// Pause after an accept error such as exhausted descriptors: without one the loop would spin until a connection closes.
+/// Pause after an accept error such as exhausted descriptors: without one the loop would spin until a connection
+/// closes.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Time limit for sending a refusal.
@@ -27,7 +28,8 @@ const SPARE_FILE: &str = "/dev/null";
 pub trait Accept: Clone + Send + Sync + 'static {
     /// Serves a connection until it closes, holding its permit.
     fn serve(self, stream: Stream, permit: ConnectionPermit) -> impl Future<Output = ()> + Send;
-    /// The bytes sent to a connection that exceeds a cap; empty over TLS, where nothing can be sent before the handshake.
+    /// The bytes sent to a connection that exceeds a cap; empty over TLS, where nothing can be sent before the
+    /// handshake.
     fn too_many_connections(&self) -> &'static [u8];
     /// A connection exceeded a cap.
     fn refused(&self, refusal: ConnectionRefusal, address: Option<IpAddr>);
@@ -69,7 +71,7 @@ async fn accept_until(listener: Listener, connections: ConnectionLimiter, drain:
         };
         match accepted {
             Ok((stream, address)) => admit(stream, address),
-            // The client closed before accept: no failure of ours, so no pause.
+            // The client closed before accept: not a failure of the server, so no pause.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 handler.failed(&error);
@@ -88,8 +90,8 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Frees the spare descriptor to accept the next connection and close it: without descriptors it would otherwise hang in
-/// the backlog until another connection closes. True if there was one.
+/// Frees the spare descriptor to accept the next connection and close it: without descriptors it would otherwise hang
+/// in the backlog until another connection closes. True if there was one.
 async fn close_next(listener: &Listener, spare: &mut Option<File>, handler: &impl Accept) -> bool {
     *spare = None;
     let taken = timeout(Duration::ZERO, listener.accept()).await;

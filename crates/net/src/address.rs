@@ -88,7 +88,7 @@ fn unix(text: &str, path: &str) -> Result<Address, ParseError> {
     Ok(Address::Unix(PathBuf::from(path)))
 }
 
-/// An error that says what was probably meant.
+/// An error with advice for common mistakes.
 fn explain(text: &str) -> ParseError {
     if text.is_empty() {
         return ParseError::new("the address is blank", FORMS);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write_and_writes_it_back() {
+    fn common_forms_are_parsed_and_shown_again() {
         let cases = [
             ("127.0.0.1:8080", "127.0.0.1:8080", true),
             ("localhost:8080", "127.0.0.1:8080", true),
@@ -173,8 +173,8 @@ mod tests {
             (" 127.0.0.1:80", "is not an IP address"),
         ];
         for (text, help) in cases {
-            let fault = text.parse::<Address>().expect_err(text);
-            assert!(fault.help.contains(help), "{text}: {fault}");
+            let error = text.parse::<Address>().expect_err(text);
+            assert!(error.help.contains(help), "{text}: {error}");
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
     fn a_socket_path_has_a_bound() {
         let path = |length: usize| format!("unix:{}", "a".repeat(length));
         assert!(path(Address::UNIX_BYTES_MAX).parse::<Address>().is_ok());
-        let fault = path(100_000).parse::<Address>().unwrap_err();
-        assert!(fault.to_string().len() < 300, "{fault}");
+        let error = path(100_000).parse::<Address>().unwrap_err();
+        assert!(error.to_string().len() < 300, "{error}");
     }
 }

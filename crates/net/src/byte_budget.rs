@@ -1,14 +1,14 @@
-//! A memory budget for bytes in transit: bodies not yet complete, responses not yet sent. One budget for all connections,
-//! because ten thousand clients that each send almost all of a body are one attack.
+//! A memory budget for bytes in transit: bodies not yet complete, responses not yet sent. One budget for all
+//! connections, because ten thousand clients that each send almost all of a body are one attack.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes that need no reservation: ten times an ordinary check.
+/// Bytes that need no reservation: ten times a typical check.
 pub const FREE_BYTES: u64 = 4 << 10;
-/// Bytes that the calls of one multiplexed connection may use together without a reservation: a long-lived stream and one
-/// message.
+/// Bytes that the calls of one multiplexed connection may use together without a reservation: a long-lived stream and
+/// one message.
 const OWN_BYTES: u64 = 20 << 10;
 /// Granularity of reservations.
 const UNIT_BYTES: u64 = 1 << 10;
@@ -18,7 +18,7 @@ const UNIT_BYTES: u64 = 1 << 10;
 pub struct ByteBudget {
     free: Arc<Semaphore>,
     /// Units reserved for authenticated callers.
-    kept: usize,
+    reserved: usize,
 }
 
 /// Reserved bytes; returned when dropped.
@@ -29,7 +29,7 @@ impl ByteBudget {
     /// A budget of `bytes`.
     pub fn new(bytes: usize) -> ByteBudget {
         let units = (bytes as u64 / UNIT_BYTES) as usize;
-        ByteBudget { free: Arc::new(Semaphore::new(units)), kept: units / 2 }
+        ByteBudget { free: Arc::new(Semaphore::new(units)), reserved: units / 2 }
     }
 
     /// Reserves `bytes`; `None` if the budget is spent.
@@ -40,10 +40,10 @@ impl ByteBudget {
         self.take(units(bytes)?).map(|permit| BudgetPermit(Some(permit)))
     }
 
-    /// Reserves `bytes` for a caller that has not authenticated: half of the budget is kept from those.
+    /// Reserves `bytes` for a caller that has not authenticated: those get at most half of the budget.
     pub fn reserve_unauthenticated(&self, bytes: u64) -> Option<BudgetPermit> {
         let permit = self.reserve(bytes)?;
-        (permit.0.is_none() || self.free.available_permits() >= self.kept).then_some(permit)
+        (permit.0.is_none() || self.free.available_permits() >= self.reserved).then_some(permit)
     }
 
     /// The budget of a multiplexed connection: its calls share the bytes that need no reservation.
@@ -99,47 +99,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_large_needs_room_and_gives_it_back() {
+    fn large_reservations_use_the_budget_until_dropped() {
         let budget = ByteBudget::new(100 << 10);
         let first = budget.reserve(60 << 10).unwrap();
         assert!(budget.reserve(60 << 10).is_none());
-        assert!(budget.reserve(4 << 10).is_some(), "what is small needs none");
+        assert!(budget.reserve(4 << 10).is_some(), "small reservations are free");
         assert!(budget.reserve(u64::MAX).is_none());
         drop(first);
         assert!(budget.reserve(60 << 10).is_some());
     }
 
     #[test]
-    fn strangers_leave_half_of_it() {
+    fn unauthenticated_callers_get_half_of_the_budget() {
         let budget = ByteBudget::new(100 << 10);
         assert!(budget.reserve_unauthenticated(60 << 10).is_none());
         let _first = budget.reserve_unauthenticated(40 << 10).unwrap();
         assert!(budget.reserve_unauthenticated(20 << 10).is_none());
-        assert!(budget.reserve_unauthenticated(4 << 10).is_some(), "what is small needs none");
-        assert!(budget.reserve(60 << 10).is_some(), "and nobody else is told to go");
+        assert!(budget.reserve_unauthenticated(4 << 10).is_some(), "small reservations are free");
+        assert!(budget.reserve(60 << 10).is_some(), "authenticated callers get the rest");
     }
 
     #[test]
-    fn what_is_free_is_free_once_on_a_connection() {
+    fn streams_of_a_connection_share_its_own_bytes() {
         let (budget, grown) = (ByteBudget::new(100 << 10), |share: &ConnectionBudget, bytes| {
-            let mut place = StreamBudget::default();
-            place.grow(share, bytes).map(|()| place)
+            let mut stream = StreamBudget::default();
+            stream.grow(share, bytes).map(|()| stream)
         });
         let share = budget.for_connection();
         let hog = grown(&budget.for_connection(), 100 << 10).unwrap();
         let own: Vec<StreamBudget> = std::iter::from_fn(|| grown(&share, 1)).collect();
-        assert_eq!(own.len() as u64, OWN_BYTES / UNIT_BYTES, "everything else is taken");
-        assert!(grown(&budget.for_connection(), OWN_BYTES).is_some(), "others have their own");
+        assert_eq!(own.len() as u64, OWN_BYTES / UNIT_BYTES, "the common budget is spent");
+        assert!(grown(&budget.for_connection(), OWN_BYTES).is_some(), "other connections have their own");
         drop((hog, own));
 
-        let mut place = grown(&share, 5 << 10).unwrap();
-        place.grow(&share, OWN_BYTES + 1).unwrap();
-        assert!(grown(&share, OWN_BYTES).is_some(), "its own has come back: it is too large for that");
-        place.grow(&share, 100 << 10).unwrap();
-        assert!(place.grow(&share, (100 << 10) + 1).is_none());
-        place.grow(&share, 1).unwrap();
+        let mut stream = grown(&share, 5 << 10).unwrap();
+        stream.grow(&share, OWN_BYTES + 1).unwrap();
+        assert!(grown(&share, OWN_BYTES).is_some(), "a stream that outgrew the own bytes has returned them");
+        stream.grow(&share, 100 << 10).unwrap();
+        assert!(stream.grow(&share, (100 << 10) + 1).is_none());
+        stream.grow(&share, 1).unwrap();
         assert!(budget.reserve(90 << 10).is_none(), "it does not shrink");
-        drop(place);
+        drop(stream);
         assert!(budget.reserve(100 << 10).is_some());
     }
 }

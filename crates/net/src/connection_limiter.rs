@@ -106,7 +106,7 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// The network that counts as one client: of IPv6 the /64, which every household and every server gets to itself.
+/// The network that counts as one client: for IPv6 the /64, the smallest network that a client gets.
 fn client_network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

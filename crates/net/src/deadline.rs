@@ -23,7 +23,7 @@ impl Deadline {
         Deadline { timer: Box::pin(sleep_until(at)), fires: at, at }
     }
 
-    /// Moves it, either way.
+    /// Moves the deadline, earlier or later.
     pub fn set(&mut self, at: Instant) {
         self.at = at;
         if at < self.fires {
@@ -31,7 +31,7 @@ impl Deadline {
         }
     }
 
-    /// Ready once it has passed.
+    /// Ready once the deadline has passed.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.timer.as_mut().poll(cx).is_ready() {
             if self.at <= self.fires {
@@ -58,7 +58,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn passes_when_last_told_to_later_or_sooner() {
+    async fn passes_at_the_deadline_that_was_set_last() {
         let start = Instant::now();
         let mut deadline = Deadline::new(start + 5 * SECOND);
         deadline.set(start + 60 * SECOND);

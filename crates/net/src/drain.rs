@@ -1,5 +1,5 @@
-//! Graceful shutdown in two steps: announced (health checks fail, so that load balancers look elsewhere, and requests are
-//! still served), then begun (no new connections; accepted requests are answered).
+//! Graceful shutdown in two steps: announced (health checks fail, so that load balancers look elsewhere, and requests
+//! are still served), then begun (no new connections; accepted requests are answered).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// How long an idle connection may still send a request after the drain began: closing it at once would cut off a request
-/// that is already on its way.
+/// How long an idle connection may still send a request after the drain began: closing it at once would cut off a
+/// request that is already on its way.
 pub const IDLE_GRACE: Duration = Duration::from_secs(1);
 
 /// The shutdown signal, and the connections that it waits for. Clones are the same drain.

@@ -1,8 +1,17 @@
-//! Listeners, connection caps, TLS, deadlines, drain and the byte budget: what every transport stands on.
+//! Shared by all transports: listeners, connection caps, TLS, deadlines, drain and the byte budget.
 //!
-//! The accept loop is our own because of its duties: caps before a byte is read, survival of a full descriptor table, and a
-//! drain that answers everything that was accepted. A transport implements [`Protocol`] and knows nothing of the listener
-//! behind it; the wiring puts a [`ConnectionHandler`] in front of it and passes both to [`accept`].
+//! The accept loop enforces caps before anything is read, survives a full descriptor table, and drains: every accepted
+//! request is answered. A transport implements [`Protocol`] and does not depend on the listener; the server wraps it in
+//! a [`ConnectionHandler`] and passes that to [`accept()`].
+//!
+//! | item | what |
+//! |---|---|
+//! | [`Address`], [`Listener`], [`Stream`], [`Peer`] | addresses to listen on, bound sockets, connections |
+//! | [`accept()`], [`ConnectionHandler`] | the accept loop, and the TLS handshake, metrics and logs of a connection |
+//! | [`Protocol`], [`ListenerContext`] | the trait of a transport, and the context of its connections |
+//! | [`NetLimits`], [`ConnectionLimiter`], [`ByteBudget`] | caps and timeouts: connections, and bytes in transit |
+//! | [`Deadline`], [`Drain`] | a reusable timer, and graceful shutdown |
+//! | [`tls`] | certificates, reloaded when their files change |
 
 mod accept;
 mod address;

@@ -31,7 +31,7 @@ impl Listener {
             Address::Tcp(address) => {
                 let bind = || -> io::Result<TcpListener> {
                     let socket = Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))?;
-                    socket.set_reuse_address(true)?; // or a restart waits for connections that are long gone
+                    socket.set_reuse_address(true)?; // or a restart fails while old connections are in TIME_WAIT
                     socket.set_nonblocking(true)?;
                     socket.bind(&(*address).into())?;
                     socket.listen(BACKLOG)?;
@@ -107,8 +107,8 @@ fn tcp(stream: TcpStream, peer: SocketAddr) -> (Stream, Option<IpAddr>) {
     (Stream::Tcp(stream), Some(peer.ip().to_canonical()))
 }
 
-/// The file of a Unix domain socket, removed with the listener, unless another process has replaced it: a new server may
-/// already listen there.
+/// The file of a Unix domain socket, removed with the listener, unless another process has replaced it: a new server
+/// may already listen there.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -132,13 +132,13 @@ impl Drop for SocketFile {
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    fs::symlink_metadata(path).map(|facts| (facts.dev(), facts.ino()))
+    fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Removes a socket that a killed process left behind; not one with a listener, and no other file.
 fn remove_stale(path: &Path) -> Result<()> {
-    let Ok(facts) = fs::symlink_metadata(path) else { return Ok(()) };
-    if !facts.file_type().is_socket() {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !metadata.file_type().is_socket() {
         bail!("cannot listen on unix:{}: there is a file of that name that is no socket", path.display());
     }
     if std::os::unix::net::UnixStream::connect(path).is_ok() {

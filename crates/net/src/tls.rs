@@ -1,5 +1,5 @@
-//! TLS for listeners: certificate and key from files, reloaded when they change. Client certificates, where required, are
-//! verified in the handshake and their names after it.
+//! TLS for listeners: certificate and key from files, reloaded when they change. Client certificates, where required,
+//! are verified in the handshake and their names after it.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Tls {
     /// Reads the files.
     pub fn read(files: TlsFiles) -> Result<Tls> {
         let name = |name: &String| {
-            ServerName::try_from(name.clone()).map_err(|_| anyhow!("{name} is no name that a certificate can have"))
+            ServerName::try_from(name.clone()).map_err(|_| anyhow!("{name} is not a valid name of a certificate"))
         };
         let names = files.client_names.iter().map(name).collect::<Result<_>>()?;
         Ok(Tls { current: ArcSwap::new(server_config(&files)?), names, files })
@@ -77,10 +77,10 @@ impl Tls {
     /// Performs the handshake within `limit`; `None` if it fails or the client certificate has none of the names.
     pub async fn accept(&self, stream: Stream, limit: Duration) -> Option<Stream> {
         let acceptor = TlsAcceptor::from(self.current.load_full());
-        let shaken = timeout(limit, acceptor.accept(stream)).await.ok()?.ok()?;
-        let shown = shaken.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let handshaken = timeout(limit, acceptor.accept(stream)).await.ok()?.ok()?;
+        let shown = handshaken.get_ref().1.peer_certificates().and_then(<[_]>::first);
         (self.names.is_empty() || shown.is_some_and(|shown| self.has_name(shown)))
-            .then(|| Stream::Tls(Box::new(shaken)))
+            .then(|| Stream::Tls(Box::new(handshaken)))
     }
 
     fn has_name(&self, certificate: &CertificateDer<'_>) -> bool {

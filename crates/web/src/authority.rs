@@ -1,15 +1,14 @@
-//! `Host`, `:authority` and the authority of an absolute target: a host and perhaps a port, and nothing that another
-//! reader could take for a different host.
+//! `Host`, `:authority` and the authority of an absolute target: a host and an optional port.
 //!
-//! RFC 3986 allows more in a name than any host on the Internet has. User information, lists and percent-encodings are
-//! refused because proxies disagree about what they name.
+//! Stricter than RFC 3986. User information, lists and percent-encodings are refused: proxies disagree about which host
+//! they name.
 
 use std::net::Ipv6Addr;
 
-/// Longest port, in digits.
+/// Most digits of a port.
 const PORT_DIGITS_MAX: usize = 5;
 
-/// A host and its port, as they were sent.
+/// A host and its port, as sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
     /// A name, an IPv4 address, or an IPv6 address in brackets.
@@ -29,28 +28,28 @@ impl<'a> Authority<'a> {
         let (host, port) = sent.split_at_checked(end)?;
         let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
             Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-            None => !host.is_empty() && host.bytes().all(is_of_name),
+            None => !host.is_empty() && host.bytes().all(is_name_byte),
         };
         let port = match port.strip_prefix(':') {
-            Some("") => None, // as RFC 3986 allows it
-            Some(digits) => Some(number(digits)?),
+            Some("") => None, // RFC 3986 allows an empty port
+            Some(digits) => Some(port_number(digits)?),
             None if port.is_empty() => None,
             None => return None,
         };
         is_host.then_some(Authority { host, port })
     }
 
-    /// Whether both name the same host and port, where `default` is the port of the scheme.
+    /// True if both name the same host and port; `default` is the port of the scheme.
     pub fn is_same(self, other: Authority<'_>, default: u16) -> bool {
         self.host.eq_ignore_ascii_case(other.host) && self.port.unwrap_or(default) == other.port.unwrap_or(default)
     }
 }
 
-fn is_of_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'~')
 }
 
-fn number(digits: &str) -> Option<u16> {
+fn port_number(digits: &str) -> Option<u16> {
     let is_port = digits.len() <= PORT_DIGITS_MAX && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_port.then(|| digits.parse().ok()).flatten()
 }
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_could_name_another_host() {
+    fn refuses_ambiguous_hosts() {
         for sent in [
             "",
             ":80",
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn compares_hosts_in_any_case_and_ports_by_their_meaning() {
+    fn compares_hosts_without_case_and_ports_with_the_default() {
         let is_same = |one: &str, other: &str| parse(one).unwrap().is_same(parse(other).unwrap(), 80);
         assert!(is_same("x", "X") && is_same("x:80", "x") && is_same("x:", "x:80") && is_same("[::A]", "[::a]:80"));
         assert!(!is_same("x", "y") && !is_same("x:81", "x") && !is_same("x:443", "x"));

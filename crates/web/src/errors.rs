@@ -1,12 +1,12 @@
-//! Errors of HTTP itself, the same on every HTTP listener.
+//! Responses to messages that cannot be read: the same on every HTTP listener.
 
 use tollgate_service::ApiError;
 
 use crate::head::HttpError;
 
-/// The error that answers a message which cannot be read. The connection ends with it.
+/// The response to a message that cannot be read. The connection closes after it.
 pub fn http_error(error: HttpError) -> ApiError {
-    let answer = match error {
+    let error = match error {
         HttpError::Malformed(detail) => ApiError::new(400, "malformed_request", "Bad request", detail),
         HttpError::Version => {
             ApiError::new(505, "http_version", "HTTP version not supported", "Use HTTP/1.1 or HTTP/2.")
@@ -36,5 +36,5 @@ pub fn http_error(error: HttpError) -> ApiError {
             ApiError::new(500, "internal_error", "Internal server error", "A bug in Tollgate; its log says more.")
         }
     };
-    ApiError { closes: true, ..answer }
+    ApiError { closes: true, ..error }
 }

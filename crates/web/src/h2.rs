@@ -1,4 +1,4 @@
-//! HTTP/2, by hyper: framing, flow control and its many floods are its business; ours are caps, deadlines and the end.
+//! HTTP/2 over hyper. hyper handles framing, flow control and floods; this module adds caps, deadlines and the drain.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
@@ -20,16 +20,16 @@ use tollgate_net::{BudgetPermit, ListenerContext, Peer, Rewound, Stream};
 use tollgate_service::Reply;
 
 use crate::head::HOSTS_MANY;
-use crate::{Handler, Head, HttpError, Received, h2_head, handle_or_fail};
+use crate::{Handler, Head, HttpError, ReceivedHeaders, h2_head, handle_or_fail};
 
-/// Streams of one connection at the same time.
+/// Concurrent streams per connection.
 const STREAMS_MAX: u32 = 100;
-/// How often a silent caller is asked whether it is there, and how long it may take to say so.
-const PING_EVERY: Duration = Duration::from_secs(20);
-const PING_WITHIN: Duration = Duration::from_secs(10);
+/// Interval of the pings on a silent connection, and the time limit for the reply.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a caller that was told to go may take to do so, once all of its requests have been answered.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// Time limit for the client to close the connection after GOAWAY and its last response.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves an HTTP/2 connection until it ends.
 pub async fn serve<H: Handler>(
@@ -41,9 +41,9 @@ pub async fn serve<H: Handler>(
 ) {
     let peer = *peer;
     let ListenerContext { limits, drain, .. } = context;
-    let activity = Arc::new(Activity::new());
+    let activity = Arc::new(ConnectionActivity::new());
     let service = service_fn(|request: Request<Incoming>| {
-        let (handler, context, active) = (handler.clone(), context.clone(), Active::enter(&activity));
+        let (handler, context, active) = (handler.clone(), context.clone(), ActiveStream::enter(&activity));
         async move { Ok::<_, Infallible>(respond(request, &peer, &context, &*handler, active).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
@@ -54,29 +54,29 @@ pub async fn serve<H: Handler>(
         .max_send_buf_size(64 << 10)
         .initial_stream_window_size(64 << 10)
         .initial_connection_window_size(256 << 10)
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_WITHIN);
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Rewound::new(read, stream)), service));
     let mut ending = None;
     loop {
         let is_active = activity.count.load(Ordering::Relaxed) > 0;
-        let patience = match ending {
+        let limit = match ending {
             _ if is_active => limits.body_timeout.max(limits.write_timeout),
-            // A caller that was told to go and does not even answer pings is not waited for.
-            Some(_) => GOODBYE,
+            // hyper would wait for the client to close; a client that does not is cut off.
+            Some(_) => CLOSE_TIMEOUT,
             None => limits.idle_timeout,
         };
         let since = activity.last().max(ending.unwrap_or(activity.start));
         tokio::select! {
-            _ = connection.as_mut() => return, // however it ended, only the caller could mind
+            _ = connection.as_mut() => return, // an error concerns only the client
             () = drain.begun(), if ending.is_none() => {
                 ending = Some(Instant::now());
                 connection.as_mut().graceful_shutdown();
             }
-            () = sleep_until(since + patience) => {
+            () = sleep_until(since + limit) => {
                 match ending {
-                    _ if activity.last() > since => {} // something happened meanwhile
-                    _ if is_active => return, // nobody takes the answers
+                    _ if activity.last() > since => {} // a request moved meanwhile
+                    _ if is_active => return, // the client does not read its responses
                     Some(_) => return,
                     None => {
                         ending = Some(Instant::now());
@@ -88,65 +88,65 @@ pub async fn serve<H: Handler>(
     }
 }
 
-/// What happens on a connection: how many requests are not over, and when one last moved.
-struct Activity {
+/// The open requests of a connection, and when one of them last made progress.
+struct ConnectionActivity {
     start: Instant,
     count: AtomicUsize,
-    /// Milliseconds after the start.
+    /// Last progress, in milliseconds after `start`.
     last: AtomicU64,
 }
 
-impl Activity {
-    fn new() -> Activity {
-        Activity { start: Instant::now(), count: AtomicUsize::new(0), last: AtomicU64::new(0) }
+impl ConnectionActivity {
+    fn new() -> ConnectionActivity {
+        ConnectionActivity { start: Instant::now(), count: AtomicUsize::new(0), last: AtomicU64::new(0) }
     }
 
     fn last(&self) -> Instant {
         self.start + Duration::from_millis(self.last.load(Ordering::Relaxed))
     }
 
-    fn move_on(&self) {
+    fn touch(&self) {
         let elapsed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.fetch_max(elapsed, Ordering::Relaxed);
     }
 }
 
-/// Counts a stream as active until its answer was handed over to the last byte.
-struct Active(Arc<Activity>);
+/// Counts a stream as active until hyper has taken the last byte of its response.
+struct ActiveStream(Arc<ConnectionActivity>);
 
-impl Active {
-    fn enter(activity: &Arc<Activity>) -> Active {
+impl ActiveStream {
+    fn enter(activity: &Arc<ConnectionActivity>) -> ActiveStream {
         activity.count.fetch_add(1, Ordering::Relaxed);
-        activity.move_on();
-        Active(activity.clone())
+        activity.touch();
+        ActiveStream(activity.clone())
     }
 }
 
-impl Drop for Active {
+impl Drop for ActiveStream {
     fn drop(&mut self) {
-        self.0.move_on();
+        self.0.touch();
         self.0.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The body of an answer, and what is held until it is taken. Piece by piece: the next is only asked for when there is
-/// room for it, which is how we know that the caller reads.
-struct Taken {
+/// The body of a response, and what is held until it is sent. Split into frames: hyper polls for the next one only when
+/// the flow control window has room, which shows that the client reads.
+struct ResponseBody {
     body: Bytes,
-    active: Active,
-    _room: BudgetPermit,
+    active: ActiveStream,
+    _permit: BudgetPermit,
 }
 
-/// What is handed over at a time.
-const PIECE_BYTES: usize = 16 << 10;
+/// Largest frame of a response body.
+const FRAME_BYTES: usize = 16 << 10;
 
-impl Body for Taken {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.active.0.move_on();
-        let some = self.body.len().min(PIECE_BYTES);
+        self.active.0.touch();
+        let some = self.body.len().min(FRAME_BYTES);
         Poll::Ready((some > 0).then(|| Ok(Frame::data(self.body.split_to(some)))))
     }
 
@@ -164,8 +164,8 @@ async fn respond<H: Handler>(
     peer: &Peer,
     context: &ListenerContext,
     handler: &H,
-    active: Active,
-) -> Response<Taken> {
+    active: ActiveStream,
+) -> Response<ResponseBody> {
     let limits = &context.limits;
     let (parts, body) = request.into_parts();
     let mut reply = Reply::default();
@@ -186,10 +186,10 @@ async fn respond<H: Handler>(
         if_none_match: field(header::IF_NONE_MATCH),
         idempotency_key: parts.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
         request_timeout: parts.headers.get("request-timeout").map(HeaderValue::as_bytes),
-        received: Received::Map(&parts.headers),
-        repeated: repeats(&parts.headers).then_some("a field that may stand once stands twice"),
+        headers: ReceivedHeaders::Http2(&parts.headers),
+        repeated: has_repeated_field(&parts.headers).then_some("a header field that may be sent once is repeated"),
     };
-    let fault = match parts.headers.len() > limits.max_headers {
+    let error = match parts.headers.len() > limits.max_headers {
         true => Some(HttpError::HeadTooLarge),
         false => {
             let repeated = head.repeated.filter(|_| !handler.may_repeat(&head));
@@ -197,25 +197,25 @@ async fn respond<H: Handler>(
             h2_head::check(&parts).err().or(no_host).or(repeated).map(HttpError::Malformed)
         }
     };
-    let opened = match fault {
-        Some(fault) => {
-            handler.reject(fault, &mut reply);
+    let prepared = match error {
+        Some(error) => {
+            handler.reject(error, &mut reply);
             None
         }
         None => handler.prepare(peer, &head, &mut reply),
     };
-    let mut room = Some(BudgetPermit::default());
-    if let Some((plan, max_body)) = &opened {
+    let mut permit = Some(BudgetPermit::default());
+    if let Some((prepared, max_body)) = &prepared {
         let max_body = *max_body;
         let bytes = body.size_hint().exact().unwrap_or(max_body as u64).min(max_body as u64);
-        room = context.budget.reserve(bytes);
-        let body = match room {
+        permit = context.budget.reserve(bytes);
+        let body = match permit {
             Some(_) => timeout(limits.body_timeout, Limited::new(body, max_body).collect()).await.map(Some),
             None => Ok(None),
         };
         match body.map(Option::transpose) {
             Ok(Ok(None)) => handler.reject(HttpError::NoRoom, &mut reply),
-            Ok(Ok(Some(body))) => handle_or_fail(handler, plan, &body.to_bytes(), &mut reply).await,
+            Ok(Ok(Some(body))) => handle_or_fail(handler, prepared, &body.to_bytes(), &mut reply).await,
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
                 handler.reject(HttpError::BodyTooLarge, &mut reply);
             }
@@ -223,18 +223,18 @@ async fn respond<H: Handler>(
             Err(_) => handler.reject(HttpError::TooSlow, &mut reply),
         }
     }
-    handler.completed(opened.as_ref().map(|(plan, _)| plan), reply.status);
+    handler.completed(prepared.as_ref().map(|(prepared, _)| prepared), reply.status);
     let body = if parts.method == http::Method::HEAD { Vec::new() } else { std::mem::take(&mut reply.body) };
-    let room = context.budget.reserve(body.len() as u64).or(room).unwrap_or_default();
-    response(&reply, Taken { body: Bytes::from(body), active, _room: room })
+    let permit = context.budget.reserve(body.len() as u64).or(permit).unwrap_or_default();
+    response(&reply, ResponseBody { body: Bytes::from(body), active, _permit: permit })
 }
 
-/// Fields that have no name in the `http` crate.
+/// Names of fields that the `http` crate has no constant for.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// True if a field that is looked at stands more than once: which of them would count?
-fn repeats(headers: &HeaderMap) -> bool {
+/// True if a field that handlers read is repeated: readers disagree about which one counts.
+fn has_repeated_field(headers: &HeaderMap) -> bool {
     headers.len() > headers.keys_len()
         && [
             header::AUTHORIZATION,
@@ -250,7 +250,7 @@ fn repeats(headers: &HeaderMap) -> bool {
         .any(|name| headers.get_all(name).iter().nth(1).is_some())
 }
 
-fn response(reply: &Reply, body: Taken) -> Response<Taken> {
+fn response(reply: &Reply, body: ResponseBody) -> Response<ResponseBody> {
     let mut response = Response::new(body);
     *response.status_mut() =
         http::StatusCode::from_u16(reply.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

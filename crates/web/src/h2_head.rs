@@ -1,4 +1,4 @@
-//! What an HTTP/2 head must not say twice: the host, and how long the body is. For both of our HTTP/2 servers.
+//! Rejects HTTP/2 heads with an ambiguous host or body length. Shared by the HTTP and the gRPC server.
 
 use http::header::{CONTENT_LENGTH, HOST, HeaderMap};
 use http::request::Parts;
@@ -7,7 +7,7 @@ use http::{Method, Uri};
 use crate::authority::Authority;
 use crate::head::{ASTERISK, HOST_BAD, HOSTS_DIFFER, HOSTS_MANY, LENGTH_BAD, is_length};
 
-/// Says what is wrong with a head that two readers could understand in two ways.
+/// An error for a head that two readers could understand differently.
 pub fn check(head: &Parts) -> Result<(), &'static str> {
     check_host(&head.uri, &head.headers)?;
     check_length(&head.headers)?;
@@ -17,7 +17,7 @@ pub fn check(head: &Parts) -> Result<(), &'static str> {
     }
 }
 
-/// `:authority`, or `host`, or both if they are the same; or neither, which only gRPC allows.
+/// `:authority`, `host`, or both with the same value. Neither is no error here: gRPC allows it.
 fn check_host(uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
     let mut fields = headers.get_all(HOST).iter();
     let field = fields.next();

@@ -1,4 +1,4 @@
-//! The handler trait, and the guard against handlers that panic.
+//! The handler trait, and the conversion of a handler's panic into a 500.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -9,27 +9,27 @@ use tollgate_service::Reply;
 
 use crate::head::{Head, HttpError};
 
-/// The rest of a response that waits, usually for the store.
+/// A response in progress, usually waiting for the store.
 pub type PendingResponse<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Answers requests. In two steps, because a body is only read for a request that may have one.
+/// Answers requests in two steps, because a body is only read for a request that may have one.
 pub trait Handler: Send + Sync + 'static {
-    /// What is kept of a head while the body is read.
+    /// State from the head, kept while the body is read.
     type Prepared: Send + Sync + 'static;
 
-    /// Looks at a head. Returns what to do with the body and its maximum length, or fills the reply.
+    /// Checks a head. Returns the prepared state and the maximum length of the body, or fills the reply.
     fn prepare(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Self::Prepared, usize)>;
 
-    /// True if header fields that must not be repeated mean nothing to this request; otherwise a repetition is an error.
+    /// True if this request ignores the header fields that must not be repeated; otherwise a repetition is an error.
     fn may_repeat(&self, _: &Head<'_>) -> bool {
         false
     }
 
-    /// Answers a request whose body was read.
+    /// Answers a request whose body is complete.
     fn handle(&self, prepared: &Self::Prepared, body: &[u8], reply: &mut Reply) -> impl Future<Output = ()> + Send;
 
-    /// The same, at once where there is nothing to wait for: `None` says that the reply is filled. A future that can answer
-    /// every request is several kilobytes large, and a request that does not wait should not move one about.
+    /// Answers without a future if possible: `None` means that the reply is filled. A future that can answer every
+    /// request takes several kilobytes, and a request that does not wait should not move it.
     fn begin<'a>(
         &'a self,
         prepared: &'a Self::Prepared,
@@ -39,14 +39,14 @@ pub trait Handler: Send + Sync + 'static {
         Some(Box::pin(self.handle(prepared, body, reply)))
     }
 
-    /// Answers a message that cannot be read.
+    /// Fills the reply to a message that cannot be read.
     fn reject(&self, error: HttpError, reply: &mut Reply);
 
     /// Called after every response.
     fn completed(&self, prepared: Option<&Self::Prepared>, status: u16);
 }
 
-/// Answers a request; a panic becomes a 500 and ends nothing else.
+/// Answers a request. A panic becomes a 500; other requests are not affected.
 pub async fn handle_or_fail<H: Handler>(handler: &H, prepared: &H::Prepared, body: &[u8], reply: &mut Reply) {
     let panicked = match begin(handler, prepared, body, reply) {
         Ok(None) => false,
@@ -59,7 +59,7 @@ pub async fn handle_or_fail<H: Handler>(handler: &H, prepared: &H::Prepared, bod
     }
 }
 
-/// Begins a response; an error if the handler panicked.
+/// Starts a response; an error if the handler panicked.
 fn begin<'a, H: Handler>(
     handler: &'a H,
     prepared: &'a H::Prepared,
@@ -67,7 +67,7 @@ fn begin<'a, H: Handler>(
     reply: &'a mut Reply,
 ) -> thread::Result<Option<PendingResponse<'a>>> {
     catch_unwind(AssertUnwindSafe(move || {
-        let own = reply; // moved, so that the pending response may keep it
+        let own = reply; // moved, so that the pending response can hold it
         handler.begin(prepared, body, own)
     }))
 }
@@ -100,7 +100,7 @@ mod tests {
         fn completed(&self, _: Option<&bool>, _: u16) {}
     }
 
-    /// Every request goes through this future, so whatever it holds is moved for every request.
+    /// Every request moves this future.
     #[test]
     fn the_future_of_a_request_is_small() {
         let mut reply = Reply::default();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_answered_with_500_and_nothing_half_done() {
+    async fn a_panic_becomes_a_500_without_the_partial_body() {
         let mut reply = Reply::default();
         handle_or_fail(&Panicking, &true, b"", &mut reply).await;
         assert_eq!((reply.status, reply.body.len(), reply.close), (500, 0, true));

@@ -1,26 +1,26 @@
-//! What handlers see of a request head, and why a message cannot be read.
+//! The request head as handlers see it, and the errors of messages that cannot be read.
 
-use crate::received::Received;
+use crate::received_headers::ReceivedHeaders;
 
-/// The error for a `Host` that is no host and port.
-pub const HOST_BAD: &str = "Host is not a host and perhaps a port";
-/// The error for no `Host`, or several.
-pub const HOSTS_MANY: &str = "there must be one Host";
+/// The error for a `Host` that is not a host with an optional port.
+pub const HOST_BAD: &str = "Host is not a host with an optional port";
+/// The error for a missing or repeated `Host`.
+pub const HOSTS_MANY: &str = "there must be exactly one Host";
 /// The error for a target that names another host than `Host`.
 pub const HOSTS_DIFFER: &str = "the target names another host than Host does";
-/// The error for a `Content-Length` that is no number.
+/// The error for a `Content-Length` that is not a number.
 pub const LENGTH_BAD: &str = "Content-Length is not a number";
 /// The error for the target `*` with another method than OPTIONS.
-pub const ASTERISK: &str = "only OPTIONS is about the server as a whole";
+pub const ASTERISK: &str = "the target * is only for OPTIONS";
 
-/// Of a head, what the API looks at. The rest is read over, and can be asked for by name.
+/// The fields that the APIs read. Other fields can be looked up by name in `headers`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head<'a> {
-    /// The method as it was sent.
+    /// The method as sent.
     pub method: &'a str,
-    /// The path, without query and, of an absolute target, without scheme and authority.
+    /// The path, without query, scheme and authority.
     pub path: &'a str,
-    /// What follows the question mark.
+    /// The query, without the question mark.
     pub query: Option<&'a str>,
     /// The field `Authorization`.
     pub authorization: Option<&'a [u8]>,
@@ -30,7 +30,7 @@ pub struct Head<'a> {
     pub content_type: Option<&'a [u8]>,
     /// The field `Content-Encoding`.
     pub content_encoding: Option<&'a [u8]>,
-    /// The field `Host`; of HTTP/2, and of an absolute target without that field, the authority.
+    /// The field `Host`; the authority for HTTP/2 and for an absolute target without `Host`.
     pub host: Option<&'a [u8]>,
     /// The field `Origin`.
     pub origin: Option<&'a [u8]>,
@@ -44,43 +44,43 @@ pub struct Head<'a> {
     pub idempotency_key: Option<&'a [u8]>,
     /// The field `Request-Timeout`: how long the caller waits.
     pub request_timeout: Option<&'a [u8]>,
-    /// All fields, for whoever looks at others.
-    pub received: Received<'a>,
-    /// What is wrong, if a field of these that may stand once stands there again: which of them would count?
+    /// All fields, for lookups by name.
+    pub headers: ReceivedHeaders<'a>,
+    /// The error if one of these fields is repeated and may be sent once: readers disagree about which one counts.
     pub repeated: Option<&'static str>,
 }
 
 impl Head<'_> {
-    /// True if a browser sent it on behalf of a page: there is an `Origin` or a `Sec-Fetch-Site`.
+    /// True if a browser sent the request for a page: it has an `Origin` or a `Sec-Fetch-Site`.
     pub const fn is_from_page(&self) -> bool {
         self.origin.is_some() || self.sec_fetch_site.is_some()
     }
 }
 
-/// Why a message cannot be read. Its connection ends with the answer.
+/// Why a message cannot be read. The connection closes after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HttpError {
-    /// Not HTTP, or HTTP that could be understood in two ways.
+    /// Not HTTP, or HTTP that two readers could understand differently.
     Malformed(&'static str),
     /// A version other than 1.0 and 1.1.
     Version,
-    /// A request line without end.
+    /// The request line exceeds the limit.
     TargetTooLong,
     /// Too many bytes or fields in the head.
     HeadTooLarge,
     /// An expectation other than `100-continue`.
     Expectation,
-    /// A body longer than this call may have.
+    /// The body exceeds the limit of this call.
     BodyTooLarge,
-    /// The body did not come in time.
+    /// The body did not arrive in time.
     TooSlow,
-    /// There is no memory for its body at the moment.
+    /// The byte budget has no room for the body.
     NoRoom,
-    /// Answering it panicked: a bug of ours.
+    /// The handler panicked.
     Panicked,
 }
 
-/// Digits, without zeros in front, which some readers take for octal.
+/// True for decimal digits without leading zeros, which some readers take for octal.
 pub fn is_length(value: &[u8]) -> bool {
     match value {
         [b'0'] => true,
@@ -89,13 +89,13 @@ pub fn is_length(value: &[u8]) -> bool {
     }
 }
 
-/// The default port of an absolute target's scheme, and what follows the scheme.
+/// The default port of an absolute target's scheme, and the target without the scheme.
 pub fn absolute(target: &str) -> Option<(u16, &str)> {
     let of = |scheme, port| target.strip_prefix(scheme).map(|rest| (port, rest));
     of("http://", 80).or_else(|| of("https://", 443))
 }
 
-/// Path and query of a target; `None` if it has no path, as that of CONNECT.
+/// Path and query of a target; `None` if it has no path, such as the target of CONNECT.
 pub fn split_target(target: &str) -> Option<(&str, Option<&str>)> {
     let target = match absolute(target) {
         Some((_, rest)) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),

@@ -1,11 +1,11 @@
-//! Metrics of HTTP: responses by path and status, over all HTTP listeners.
+//! HTTP metrics: responses by path and status, over all HTTP listeners.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage, OTHER};
 
-/// The statuses that have a label of their own, sorted.
+/// Statuses with their own label, sorted for the binary search. All others share one.
 const STATUSES: [u16; 22] =
     [200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422, 429, 431, 500, 503, 505];
 

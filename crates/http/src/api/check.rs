@@ -9,7 +9,7 @@ use tollgate_web::PendingResponse;
 use super::{CheckApi, PreparedCall};
 
 impl CheckApi {
-    /// Decides one request: at once, or by the returned future if the store has to be waited for.
+    /// Decides one request: at once, or by the returned future if it has to wait for the store.
     pub(super) fn check<'a>(
         &'a self,
         call: PreparedCall,
@@ -35,8 +35,8 @@ impl CheckApi {
         }))
     }
 
-    /// Decides at once if possible. Apart from the part that waits, so that the decision is rendered where it is made and
-    /// not carried through the state of a future.
+    /// Decides at once if possible. Separate from the part that waits: the decision is rendered here and not moved
+    /// through the state of a future.
     fn check_now(&self, call: PreparedCall, request: &CheckRequest<'_>, reply: &mut Reply) -> Option<PendingCheck> {
         let custom = request.custom();
         match self.service.try_decide(&[request.request(&custom)]) {
@@ -52,8 +52,8 @@ impl CheckApi {
         render::write_decision(decision, &call.options(), &self.service.render, reply);
     }
 
-    /// Decides each request by itself. One malformed item rejects the batch before anything is charged; a request that
-    /// only the rules cannot read (such as a bad address) is answered as an error in its place.
+    /// Decides each request on its own. One malformed item rejects the batch before anything is charged; a request that
+    /// only the rules reject (such as a bad address) gets an error in its place.
     pub(super) async fn batch(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {
         let requests = match read_batch(body) {
             Ok(requests) => requests,

@@ -1,7 +1,7 @@
-//! `Request-Timeout`: how long the caller waits, and hence the store may take.
+//! `Request-Timeout`: how long the caller waits, and therefore how long the store may take.
 //!
-//! Forward-auth ignores it: there the header fields are the client's, and a short timeout would have the request decided
-//! without the store.
+//! Forward-auth ignores it: there the client controls the header fields, and a short timeout would make the engine
+//! decide without the store.
 
 use std::time::Duration;
 

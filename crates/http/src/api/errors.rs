@@ -1,4 +1,4 @@
-//! Errors of the check API itself: paths, methods and media types.
+//! Errors of the check API: paths, methods, media types, parameters and timeouts.
 
 use tollgate_service::render::{ProblemDetails, write_problem};
 use tollgate_service::{ApiError, Reply};
@@ -21,7 +21,7 @@ pub(super) const FROM_A_PAGE: ApiError = ApiError::new(
     403,
     "from_a_page",
     "Forbidden",
-    "Web pages may not spend limits: let your own server ask, or configure tokens.",
+    "Web pages may not call this API: call it from your server, or configure tokens.",
 );
 pub(super) const ENCODED: ApiError =
     ApiError::new(415, "encoded_body", "Unsupported media type", "Send the body as it is, without Content-Encoding.");
@@ -35,7 +35,7 @@ pub(super) const UNKNOWN_PARAMETER: ApiError = ApiError::new(
     400,
     "unknown_parameter",
     "Bad request",
-    "The only parameter is status: ?status=429 answers denials so.",
+    "The only parameter is status: ?status=429 answers denials with 429.",
 );
 pub(super) const BAD_TIMEOUT: ApiError = ApiError::new(
     400,
@@ -44,7 +44,7 @@ pub(super) const BAD_TIMEOUT: ApiError = ApiError::new(
     "Request-Timeout is a whole number with a unit, such as 50ms or 2s: how long you wait for the answer.",
 );
 
-/// Fills the reply for a path of the admin API with the URL where it is.
+/// Fills the reply for a path of the admin API, with its URL there.
 pub(super) fn write_admin_path(path: &str, admin: Option<&str>, reply: &mut Reply) {
     let path = if path.starts_with("/v1/") { path.to_owned() } else { format!("/v1{path}") };
     let detail = match admin {

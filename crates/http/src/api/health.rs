@@ -1,4 +1,4 @@
-//! `/ready`: may requests be sent here?
+//! `/ready`: whether this node accepts requests.
 
 use tollgate_service::refusal::write_json;
 use tollgate_service::{HealthDetail, Reply};

@@ -1,4 +1,15 @@
 //! The check API: JSON in, a call of the service, JSON out.
+//!
+//! | file | what |
+//! |---|---|
+//! | `route` | paths and methods |
+//! | `check` | `/v1/check`, `/v1/check/batch` |
+//! | `reserve` | `/v1/reserve`, `/v1/settle`, `/v1/slots/…` |
+//! | `explain` | `/v1/explain` |
+//! | `rls_json` | Envoy's rate limit service as JSON: `/json`, `/healthcheck` |
+//! | `health` | `/ready` |
+//! | `deadline` | `Request-Timeout` |
+//! | `errors` | errors of paths, methods and media types |
 
 mod check;
 mod deadline;
@@ -31,7 +42,7 @@ pub struct CheckApi {
     admin_url: Arc<OnceLock<String>>,
 }
 
-/// What is kept of a head while the body is read.
+/// State from the head, kept while the body is read.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedCall {
     route: Route,
@@ -57,7 +68,7 @@ impl PreparedCall {
     }
 }
 
-/// First segments of the admin API's paths, with /v1 and without: people ask for them at the wrong port.
+/// First path segments of the admin API, with or without /v1: a common mistake is to send them to the data port.
 const ADMIN_PATHS: &[&str] =
     &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
 
@@ -72,17 +83,17 @@ impl CheckApi {
         CheckApi { service, limits, drain, admin_url }
     }
 
-    /// Looks at a head: what to do with the body and its maximum length, or an error in the reply.
+    /// Checks a head. Returns the call and the maximum length of its body, or fills the reply with an error.
     pub(crate) fn prepare(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedCall, usize)> {
         match self.check_head(head) {
             Ok(call) => {
                 let NetLimits { max_body, max_batch_body, .. } = self.limits;
-                let most = match call.route {
+                let longest = match call.route {
                     Route::Batch => max_batch_body,
-                    route if route.only_reads() => 0,
+                    route if route.is_read_only() => 0,
                     _ => max_body,
                 };
-                Some((call, most))
+                Some((call, longest))
             }
             Err(_) if is_admin_path(head.path) && self.service.authorize(head.authorization).is_some() => {
                 errors::write_admin_path(head.path, self.admin_url.get().map(String::as_str), reply);
@@ -95,10 +106,10 @@ impl CheckApi {
         }
     }
 
-    /// Everything that a head tells: path, method, token, media type.
+    /// Checks path, method, token, media type, query and timeout.
     fn check_head(&self, head: &Head<'_>) -> Result<PreparedCall, ApiError> {
         let route = Route::find(head.path).ok_or(errors::NO_SUCH_PATH)?;
-        match (route.only_reads(), head.method) {
+        match (route.is_read_only(), head.method) {
             (true, "GET" | "HEAD") | (false, "POST") => {}
             (true, _) => return Err(errors::ONLY_GET),
             (false, _) => return Err(errors::ONLY_POST),
@@ -107,20 +118,20 @@ impl CheckApi {
             true => TokenScope::ALL,
             false => self.service.authorize(head.authorization).ok_or(NO_TOKEN)?,
         };
-        if head.is_from_page() && self.service.tokens.is_none() && !route.only_reads() {
+        if head.is_from_page() && self.service.tokens.is_none() && !route.is_read_only() {
             return Err(errors::FROM_A_PAGE);
         }
         if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
             return Err(errors::ENCODED);
         }
-        if !route.only_reads() && !is_json(head) {
+        if !route.is_read_only() && !is_json(head) {
             return Err(errors::NOT_JSON);
         }
         let refuse_by_status = match head.query {
             Some("status=429") => Some(true),
             Some("status=200") => Some(false),
             None | Some("") => None,
-            Some(_) if route.only_reads() => None,
+            Some(_) if route.is_read_only() => None,
             Some(_) => return Err(errors::UNKNOWN_PARAMETER),
         };
         let media = head.accept.map_or(Media::Problem, Media::accepted);
@@ -128,7 +139,7 @@ impl CheckApi {
         Ok(PreparedCall { route, refuse_by_status, media, scope, deadline })
     }
 
-    /// Answers a call: at once where nothing has to be waited for.
+    /// Answers a call: at once, or by the returned future if it has to wait.
     pub(crate) fn begin<'a>(
         &'a self,
         call: &'a PreparedCall,
@@ -171,14 +182,14 @@ impl CheckApi {
         self.service.may_ask(call.scope, request.namespace())
     }
 
-    /// Answers a message that cannot be read.
+    /// Fills the reply to a message that cannot be read.
     pub(crate) fn reject(&self, error: HttpError, reply: &mut Reply) {
         tollgate_web::http_error(error).write(reply);
     }
 }
 
-/// JSON by its media type, or no media type. What curl sends by default counts too, unless a browser sent it for a page: a
-/// page may send forms anywhere.
+/// True for a JSON media type or none. The form type that curl sends by default is accepted too, but not from a
+/// browser: a page may send forms to any site.
 fn is_json(head: &Head<'_>) -> bool {
     let Some(value) = head.content_type else { return !head.is_from_page() };
     let media = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();

@@ -43,7 +43,7 @@ impl CheckApi {
         }
     }
 
-    /// A heartbeat for slots.
+    /// Renews slots.
     pub(super) async fn renew(&self, body: &[u8], reply: &mut Reply) {
         let receipt = match read_receipt(body, "slot", false) {
             Ok((receipt, _)) => receipt,

@@ -9,8 +9,8 @@ use tollgate_telemetry::RlsCallEnd;
 use super::{CheckApi, PreparedCall};
 
 impl CheckApi {
-    /// Decides a `RateLimitRequest`: 200 if allowed, 429 if denied, 503 if denied because the store is unavailable, 400 if
-    /// it cannot be read.
+    /// Decides a `RateLimitRequest`: 200 if allowed, 429 if denied, 503 if denied because the store is unavailable, 400
+    /// if malformed.
     pub(super) async fn rls_json(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {
         let request = match rls::read_json(body) {
             Ok(request) => request,
@@ -38,7 +38,7 @@ impl CheckApi {
         }
     }
 
-    /// `OK`, or 500: the same as gRPC's health service.
+    /// 200 `OK`, or 500: the same state as gRPC's health service.
     pub(super) async fn rls_health(&self, reply: &mut Reply) {
         let is_serving = !self.drain.is_announced() && self.service.store_was_reachable().await;
         let (status, body) = if is_serving { (200, "OK") } else { (500, "") };

@@ -2,32 +2,32 @@
 
 use tollgate_service::render::Dialect;
 
-/// What a path asks for.
+/// A data endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// May this request pass?
+    /// Decides one request.
     Check(Dialect),
-    /// May each of these?
+    /// Decides each request of a list.
     Batch,
-    /// The same at an estimated cost, to be settled.
+    /// Decides at an estimated cost, to be settled later.
     Reserve,
-    /// The real cost of a reservation.
+    /// Settles a reservation at its real cost.
     Settle,
-    /// The same, holding slots.
+    /// Decides, and holds slots.
     Acquire,
-    /// A heartbeat for slots.
+    /// Renews slots: their heartbeat.
     Renew,
     /// Releases slots.
     Release,
-    /// How does each rule evaluate this request?
+    /// Explains how each rule evaluates a request.
     Explain,
-    /// Envoy's rate limit service, as JSON.
+    /// Envoy's rate limit service as JSON.
     RlsJson,
     /// The health check of envoyproxy/ratelimit.
     RlsHealth,
-    /// Is the process alive?
+    /// Liveness: the process runs.
     Live,
-    /// May requests be sent here?
+    /// Readiness: this node accepts requests.
     Ready,
 }
 
@@ -68,7 +68,7 @@ impl Route {
         })
     }
 
-    /// The path in metrics: one per route, whatever alias was called.
+    /// The path in metrics: one per route; aliases share it.
     pub const fn path(self) -> &'static str {
         match self {
             Route::Check(_) => "/v1/check",
@@ -87,12 +87,12 @@ impl Route {
     }
 
     /// True for GET routes, which change nothing.
-    pub const fn only_reads(self) -> bool {
+    pub const fn is_read_only(self) -> bool {
         matches!(self, Route::Live | Route::Ready | Route::RlsHealth)
     }
 
     /// True for routes that need no token.
     pub const fn is_public(self) -> bool {
-        self.only_reads()
+        self.is_read_only()
     }
 }

@@ -1,7 +1,7 @@
-//! A check becomes a request: what the client asked the proxy for, who it is, what it costs.
+//! Converts a proxy's check to a request: endpoint, client, attributes and cost.
 //!
-//! The original request comes from one place, the one that was configured: a client behind a proxy that sets one pair of
-//! header fields could supply the other. Nothing is read from the query, which behind some proxies is the client's.
+//! The original request is read only from the configured source: a client behind a proxy that sets one pair of header
+//! fields could supply the other. The query is not read: some proxies pass on the client's.
 
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, Request};
@@ -14,12 +14,12 @@ use tollgate_net::Peer;
 use tollgate_service::check_request::COST_MAX;
 use tollgate_service::render::Media;
 use tollgate_web::head::split_target;
-use tollgate_web::{Found, Head};
+use tollgate_web::{Head, HeaderLookup};
 
-/// Everything below it is a check.
+/// The path prefix of checks.
 pub const PREFIX: &str = "/v1/auth";
 
-/// The original path of a check whose URL has it, the query left out; `None` for what is no check.
+/// The path below the prefix; `None` if the path is not a check.
 pub fn below_prefix(path: &str) -> Option<&str> {
     match path.strip_prefix(PREFIX)? {
         "" => Some("/"),
@@ -27,14 +27,14 @@ pub fn below_prefix(path: &str) -> Option<&str> {
     }
 }
 
-/// How checks are read.
+/// Converts checks to requests, as configured.
 #[derive(Clone, Debug)]
 pub struct AuthReader {
     source: AuthSource,
     trust: ProxyTrust,
     namespace: Option<String>,
     cost: Option<String>,
-    /// Attributes that have a name of their own, and those that have none; each with its header field.
+    /// Each attribute with its header field.
     attributes: Vec<(AttributeName, String)>,
 }
 
@@ -44,25 +44,25 @@ enum AttributeName {
     Custom(String),
 }
 
-/// What a check asks, kept while its body is drained.
+/// A parsed check, kept while its body is drained.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AuthCheck {
     endpoint: String,
-    /// The client's address, as a client key: who sends no other key is counted by it.
+    /// The client's address as a client key, the default when no attribute supplies one.
     client: String,
-    /// Values of the attributes, in their order.
+    /// Values of the reader's attributes, in their order.
     values: SmallVec<[Option<String>; 2]>,
     cost: u64,
-    /// How a refusal is to be written.
+    /// Media type of an error response.
     pub media: Media,
-    /// Whether whoever asks may serve for others.
+    /// True if the peer is a trusted proxy.
     pub is_trusted: bool,
 }
 
 impl AuthReader {
-    /// How these settings read checks.
+    /// A reader with these settings.
     pub fn new(settings: &AuthSettings) -> AuthReader {
-        let whose = |name: &str| match Attribute::from_name(name) {
+        let attribute_name = |name: &str| match Attribute::from_name(name) {
             Some(attribute) => AttributeName::Known(attribute),
             None => AttributeName::Custom(name.to_owned()),
         };
@@ -71,23 +71,27 @@ impl AuthReader {
             trust: ProxyTrust { proxies: settings.trusted_proxies.clone(), hops: settings.trusted_hops },
             namespace: settings.namespace.clone(),
             cost: settings.cost_header.clone(),
-            attributes: settings.attributes.iter().map(|from| (whose(&from.attribute), from.header.clone())).collect(),
+            attributes: settings
+                .attributes
+                .iter()
+                .map(|from| (attribute_name(&from.attribute), from.header.clone()))
+                .collect(),
         }
     }
 
-    /// AttributeName rules are asked.
+    /// The namespace whose rules decide.
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(Request::DEFAULT_NAMESPACE)
     }
 
-    /// Reads a check, or says why it cannot be read. `below` is what its path has below the prefix.
+    /// Parses a check. `below` is its path below the prefix.
     pub fn check(&self, peer: &Peer, head: &Head<'_>, below: &str) -> Result<AuthCheck, AuthError> {
         let is_trusted = self.trust.is_trusted(peer.whole);
-        // Without it nobody would be counted where no other key is sent: that is no request, not a free one.
-        let client = self.trust.client(peer.whole, &head.received.all("x-forwarded-for")).ok_or(AuthError::NoClient)?;
-        // Of somebody who may not serve for others, only the connection is believed.
+        // Without an address and without another key nothing would be charged: refuse instead of allowing for free.
+        let client = self.trust.client(peer.whole, &head.headers.all("x-forwarded-for")).ok_or(AuthError::NoClient)?;
+        // From an untrusted peer only the address of the connection counts.
         let (values, cost) = match is_trusted {
-            true => (self.values(head)?, self.cost(head)?),
+            true => (self.attribute_values(head)?, self.cost(head)?),
             false => (SmallVec::from_elem(None, self.attributes.len()), 1),
         };
         Ok(AuthCheck {
@@ -103,21 +107,21 @@ impl AuthReader {
     fn endpoint(&self, head: &Head<'_>, below: &str) -> Result<String, AuthError> {
         match self.source {
             AuthSource::Path | AuthSource::Off => Ok(endpoint(head.method, below)),
-            AuthSource::Forwarded => original(head, "x-forwarded-method", &["x-forwarded-uri"]),
-            AuthSource::Original => original(head, "x-original-method", &["x-original-uri", "x-original-url"]),
+            AuthSource::Forwarded => original_endpoint(head, "x-forwarded-method", &["x-forwarded-uri"]),
+            AuthSource::Original => original_endpoint(head, "x-original-method", &["x-original-uri", "x-original-url"]),
         }
     }
 
-    fn values(&self, head: &Head<'_>) -> Result<SmallVec<[Option<String>; 2]>, AuthError> {
-        self.attributes.iter().map(|(_, header)| value(head, header)).collect()
+    fn attribute_values(&self, head: &Head<'_>) -> Result<SmallVec<[Option<String>; 2]>, AuthError> {
+        self.attributes.iter().map(|(_, header)| attribute_value(head, header)).collect()
     }
 
     fn cost(&self, head: &Head<'_>) -> Result<u64, AuthError> {
         let Some(header) = &self.cost else { return Ok(1) };
-        match head.received.find(header) {
-            Found::Absent | Found::Once(b"") => Ok(1),
-            Found::Repeated => Err(AuthError::Repeated(header.clone())),
-            Found::Once(value) => {
+        match head.headers.find(header) {
+            HeaderLookup::Absent | HeaderLookup::Once(b"") => Ok(1),
+            HeaderLookup::Repeated => Err(AuthError::Repeated(header.clone())),
+            HeaderLookup::Once(value) => {
                 let digits = value.len() <= 16 && value.iter().all(u8::is_ascii_digit);
                 let number = str::from_utf8(value).ok().filter(|_| digits).and_then(|text| text.parse().ok());
                 number.filter(|cost| *cost <= COST_MAX).ok_or_else(|| AuthError::BadCost(header.clone()))
@@ -125,23 +129,23 @@ impl AuthReader {
         }
     }
 
-    /// The attributes without a name of their own, for [`request`](AuthReader::request).
+    /// The custom attributes, for [`request`](AuthReader::request).
     pub fn custom<'a>(&'a self, check: &'a AuthCheck) -> SmallVec<[(&'a str, &'a str); 2]> {
-        let custom = self.attributes.iter().zip(&check.values).filter_map(|((whose, _), value)| match whose {
+        let custom = self.attributes.iter().zip(&check.values).filter_map(|((name, _), value)| match name {
             AttributeName::Custom(name) => Some((name.as_str(), value.as_deref()?)),
             AttributeName::Known(_) => None,
         });
         custom.collect()
     }
 
-    /// The request as the engine takes it.
+    /// The request for the engine.
     pub fn request<'a>(&'a self, check: &'a AuthCheck, custom: &'a [(&'a str, &'a str)]) -> Request<'a> {
         let mut request = Request::new().cost(check.cost).with_custom(custom);
         request.set(Attribute::Endpoint, &check.endpoint);
         request.set(Attribute::ClientKey, &check.client);
         request.set(Attribute::Ip, check.client.strip_prefix("ip:").unwrap_or(&check.client));
-        for ((whose, _), value) in self.attributes.iter().zip(&check.values) {
-            if let (AttributeName::Known(attribute), Some(value)) = (whose, value) {
+        for ((name, _), value) in self.attributes.iter().zip(&check.values) {
+            if let (AttributeName::Known(attribute), Some(value)) = (name, value) {
                 request.set(*attribute, value);
             }
         }
@@ -152,12 +156,12 @@ impl AuthReader {
     }
 }
 
-/// The original request in header fields: each once, and one of those that name its target.
-fn original(head: &Head<'_>, method: &'static str, targets: &[&'static str]) -> Result<String, AuthError> {
-    let once = |name: &'static str| match head.received.find(name) {
-        Found::Absent | Found::Once(b"") => Ok(None),
-        Found::Once(value) => Ok(Some(str::from_utf8(value).map_err(|_| AuthError::NotText(name.to_owned()))?)),
-        Found::Repeated => Err(AuthError::Repeated(name.to_owned())),
+/// The endpoint from header fields: the method and exactly one of the targets, none repeated.
+fn original_endpoint(head: &Head<'_>, method: &'static str, targets: &[&'static str]) -> Result<String, AuthError> {
+    let once = |name: &'static str| match head.headers.find(name) {
+        HeaderLookup::Absent | HeaderLookup::Once(b"") => Ok(None),
+        HeaderLookup::Once(value) => Ok(Some(str::from_utf8(value).map_err(|_| AuthError::NotText(name.to_owned()))?)),
+        HeaderLookup::Repeated => Err(AuthError::Repeated(name.to_owned())),
     };
     let mut target = None;
     for name in targets {
@@ -174,8 +178,8 @@ fn original(head: &Head<'_>, method: &'static str, targets: &[&'static str]) -> 
     Ok(endpoint(once(method)?.ok_or(AuthError::NoOriginal(method))?, path))
 }
 
-/// A method that rules cannot name is left out: such a request then meets the rules of every method. HEAD is GET without
-/// a body: it must be no way around a rule for GET.
+/// Omits a method that rules cannot name: such a request then matches the rules of every method. HEAD counts as GET, or
+/// it would bypass a rule for GET.
 fn endpoint(method: &str, path: &str) -> String {
     let method = if method == "HEAD" { "GET" } else { method };
     match is_method(method) {
@@ -184,13 +188,13 @@ fn endpoint(method: &str, path: &str) -> String {
     }
 }
 
-/// The value of an attribute. Visible ASCII, or the request is refused: what a reader less careful would take for another
-/// spelling of the same key must not be a bucket of its own.
-fn value(head: &Head<'_>, header: &str) -> Result<Option<String>, AuthError> {
-    let sent = match head.received.find(header) {
-        Found::Absent => return Ok(None),
-        Found::Repeated => return Err(AuthError::Repeated(header.to_owned())),
-        Found::Once(sent) => sent,
+/// The value of an attribute. Other bytes than visible ASCII and spaces are refused: two spellings that a lenient
+/// reader takes for the same key must not get separate buckets.
+fn attribute_value(head: &Head<'_>, header: &str) -> Result<Option<String>, AuthError> {
+    let sent = match head.headers.find(header) {
+        HeaderLookup::Absent => return Ok(None),
+        HeaderLookup::Repeated => return Err(AuthError::Repeated(header.to_owned())),
+        HeaderLookup::Once(sent) => sent,
     };
     let sent = if header == "authorization" { bearer(sent) } else { sent };
     if sent.is_empty() {
@@ -200,7 +204,7 @@ fn value(head: &Head<'_>, header: &str) -> Result<Option<String>, AuthError> {
     text.map(|text| Some(text.to_owned())).ok_or_else(|| AuthError::NotText(header.to_owned()))
 }
 
-/// The token of `Authorization: Bearer TOKEN`; nothing of other schemes.
+/// The token of `Authorization: Bearer TOKEN`; empty for other schemes.
 fn bearer(sent: &[u8]) -> &[u8] {
     match sent.split_at_checked(7) {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => token.trim_ascii(),

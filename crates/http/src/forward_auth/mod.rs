@@ -1,8 +1,15 @@
-//! Forward-auth: a proxy asks before it forwards a request, and looks at the status of the response.
+//! Forward-auth: a proxy sends a check before it forwards a request, and acts on the status of the response.
 //!
-//! nginx, Traefik, Caddy, Envoy and HAProxy have this in common: 200 lets the request pass, everything else below 500 is
-//! the client's answer, and from 500 on the limiter has failed and the proxy does as it was told. So an allowed request
-//! is exactly 200 with an empty body, a refused one has one status, and 500 and above are left to faults of our own.
+//! nginx, Traefik, Caddy, Envoy and HAProxy agree on this: 200 forwards the request, any other status below 500 goes to
+//! the client, and 500 and above mean that the limiter failed, so that the proxy follows its own failure setting. Hence
+//! an allowed request gets exactly 200 with an empty body, a denied one gets one status, and 500 and above are reserved
+//! for failures of the server.
+//!
+//! | file | what |
+//! |---|---|
+//! | `client` | the client's address: X-Forwarded-For and trusted proxies |
+//! | `convert` | a check to a request |
+//! | `refuse` | responses to checks that cannot be read |
 
 mod client;
 mod convert;
@@ -11,7 +18,7 @@ mod refuse;
 pub use client::ProxyTrust;
 pub(crate) use convert::below_prefix;
 pub use convert::{AuthCheck, AuthReader, PREFIX};
-pub(crate) use refuse::{write_off, write_unreadable_head};
+pub(crate) use refuse::{write_disabled, write_unreadable_head};
 
 use std::sync::Arc;
 
@@ -22,12 +29,12 @@ use tollgate_service::data_tokens::DataTokens;
 use tollgate_service::render::{self, ProxyOptions, ResponseOptions};
 use tollgate_service::{PendingCheck, Reply, Service};
 use tollgate_telemetry::LogThrottle;
-use tollgate_web::{Found, Head, PendingResponse};
+use tollgate_web::{Head, HeaderLookup, PendingResponse};
 use tracing::warn;
 
-use refuse::{AuthError, bad_request};
+use refuse::{AuthError, bad_request_status};
 
-/// Answers the questions of proxies.
+/// Answers the checks of proxies.
 pub struct ForwardAuth {
     reader: AuthReader,
     deny_status: u16,
@@ -50,7 +57,7 @@ impl ForwardAuth {
         })
     }
 
-    /// True for proxies that know no denial but 403.
+    /// True for proxies that understand only 403 as a denial.
     pub(crate) fn denies_with_403(&self) -> bool {
         self.deny_status == 403
     }
@@ -64,11 +71,11 @@ impl ForwardAuth {
         below: &str,
         reply: &mut Reply,
     ) -> Option<(AuthCheck, usize)> {
-        let known = |tokens: &Arc<DataTokens>| match head.received.find("authorization") {
-            Found::Once(value) => {
+        let known = |tokens: &Arc<DataTokens>| match head.headers.find("authorization") {
+            HeaderLookup::Once(value) => {
                 tokens.authorize(Some(value)).is_some_and(|scope| tokens.covers(scope, self.reader.namespace()))
             }
-            Found::Absent | Found::Repeated => false,
+            HeaderLookup::Absent | HeaderLookup::Repeated => false,
         };
         let check = match self.service.tokens.as_ref().is_none_or(known) {
             true => self.reader.check(peer, head, below),
@@ -80,35 +87,35 @@ impl ForwardAuth {
                 Some((check, self.max_body))
             }
             Err(error) => {
-                self.warn_of(&error);
+                self.warn_of_misconfiguration(&error);
                 error.write(self.deny_status, reply);
                 None
             }
         }
     }
 
-    /// All clients of an untrusted proxy count as one: the operator should know why.
+    /// Logs that all clients of an untrusted proxy count as one, so that the operator sees why.
     fn warn_of_untrusted_proxy(&self, check: &AuthCheck) {
         if !check.is_trusted
-            && let Some(unsaid) = self.log.admit("stranger")
+            && let Some(unsaid) = self.log.admit("untrusted_proxy")
         {
             warn!(
                 unsaid,
-                "a proxy asks that is not among trusted_proxies: its clients are counted as one, by its own address"
+                "a proxy that is not in trusted_proxies sends checks: its clients count as one, by its own address"
             );
         }
     }
 
-    /// Logs mistakes of the proxy's configuration: its clients see only refusals.
-    fn warn_of(&self, error: &AuthError) {
+    /// Logs mistakes in the proxy's configuration: its clients only see denials.
+    fn warn_of_misconfiguration(&self, error: &AuthError) {
         match error {
             AuthError::NoOriginal(header) => {
                 if let Some(unsaid) = self.log.admit("original") {
                     warn!(
                         header,
                         unsaid,
-                        "a check does not say what the client asked for, and was refused: the proxy must send this header, \
-                         or auth_source be another"
+                        "a check without the original request was refused: the proxy must send this header, or \
+                         auth_source must be changed"
                     );
                 }
             }
@@ -116,8 +123,8 @@ impl ForwardAuth {
                 if let Some(unsaid) = self.log.admit("client") {
                     warn!(
                         unsaid,
-                        "a check does not say who the client is, and was refused: over a Unix domain socket the proxy must \
-                         send X-Forwarded-For"
+                        "a check without a client address was refused: over a Unix domain socket the proxy must send \
+                         X-Forwarded-For"
                     );
                 }
             }
@@ -125,7 +132,7 @@ impl ForwardAuth {
         }
     }
 
-    /// Decides at once, or by the returned future if the store has to be waited for.
+    /// Decides at once, or by the returned future if it has to wait for the store.
     pub(crate) fn begin<'a>(&'a self, check: &'a AuthCheck, reply: &'a mut Reply) -> Option<PendingResponse<'a>> {
         let pending = self.decide_now(check, reply)?;
         Some(Box::pin(async move {
@@ -153,7 +160,8 @@ impl ForwardAuth {
             random: tollgate_engine::random::fast(),
             ..ResponseOptions::default()
         };
-        let (refused, closed, unreadable) = (self.deny_status, self.closed_status, bad_request(self.deny_status));
+        let (refused, closed, unreadable) =
+            (self.deny_status, self.closed_status, bad_request_status(self.deny_status));
         let options = ProxyOptions { options, refused, closed, unreadable };
         render::write_proxied(decision, &options, &self.service.render, reply);
     }

@@ -1,28 +1,28 @@
-//! Checks that cannot be read. Nothing is charged for them, and nothing that was sent is repeated.
+//! Responses to checks that cannot be read. They charge nothing and do not echo what was sent.
 
 use std::fmt;
 
 use tollgate_service::Reply;
 use tollgate_service::render::{ProblemDetails, write_problem};
 
-/// Why a check cannot be read; with the header field that is wrong.
+/// Why a check cannot be read, with the header field at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// The caller shows no token that is known.
+    /// The proxy sent no known token.
     NoToken,
-    /// Nothing says who the client is.
+    /// No address of the client.
     NoClient,
-    /// The field that says what was asked is not there.
+    /// The field with the original request is missing.
     NoOriginal(&'static str),
     /// The field does not name a path.
     NotATarget(&'static str),
-    /// Two fields say what was asked.
+    /// Two fields name the original target.
     Both(&'static str, &'static str),
-    /// The field stands there more than once.
+    /// The field is repeated.
     Repeated(String),
-    /// The field holds bytes that are no visible text.
+    /// The field holds bytes other than visible ASCII and spaces.
     NotText(String),
-    /// The field is no cost.
+    /// The field is not a valid cost.
     BadCost(String),
 }
 
@@ -40,11 +40,11 @@ impl AuthError {
         }
     }
 
-    /// Fills the reply. Of statuses that mean "ask somebody else" there are none: a client would take them for its own.
+    /// Fills the reply. Never 401: the client would take it for a demand for its own credentials.
     pub fn write(&self, deny_status: u16, reply: &mut Reply) {
         let status = match self {
             AuthError::NoToken => 403,
-            _ => bad_request(deny_status),
+            _ => bad_request_status(deny_status),
         };
         let title = if status == 403 { "Forbidden" } else { "Bad request" };
         write_problem(
@@ -54,8 +54,8 @@ impl AuthError {
     }
 }
 
-/// Fills the reply where forward-auth is off.
-pub fn write_off(reply: &mut Reply) {
+/// Fills the reply if forward-auth is off.
+pub fn write_disabled(reply: &mut Reply) {
     let detail = "Forward-auth is off: start with --auth-source forwarded, original or path.";
     write_problem(
         &ProblemDetails { status: 404, code: "forward_auth_off", title: "Not found", detail, field: None },
@@ -63,9 +63,9 @@ pub fn write_off(reply: &mut Reply) {
     );
 }
 
-/// Fills the reply for a head that cannot be read, where the proxy understands 403 alone.
+/// Fills the reply to a head that cannot be read, for proxies that understand only 403.
 pub fn write_unreadable_head(reply: &mut Reply) {
-    let detail = "The head of the check cannot be read: it is too large, or not HTTP as it should be.";
+    let detail = "The head of the check cannot be read: it is too large, or not valid HTTP.";
     write_problem(
         &ProblemDetails { status: 403, code: "unreadable_head", title: "Forbidden", detail, field: None },
         reply,
@@ -73,8 +73,8 @@ pub fn write_unreadable_head(reply: &mut Reply) {
     reply.close = true;
 }
 
-/// The status of what is no request: where the proxy understands 403 alone, that.
-pub const fn bad_request(deny_status: u16) -> u16 {
+/// The status for a malformed check: 403 for proxies that understand only 403.
+pub const fn bad_request_status(deny_status: u16) -> u16 {
     if deny_status == 403 { 403 } else { 400 }
 }
 
@@ -85,11 +85,11 @@ impl fmt::Display for AuthError {
                 f.write_str("The proxy must send a token that this server knows: Authorization: Bearer TOKEN.")
             }
             AuthError::NoClient => f.write_str(
-                "Over a Unix domain socket the proxy must say who asks: X-Forwarded-For with an address, and trusted_hops \
-                 not 0.",
+                "Over a Unix domain socket the proxy must send X-Forwarded-For with the client address, and trusted_hops must \
+                 not be 0.",
             ),
             AuthError::NoOriginal(name) => {
-                write!(f, "The header {name} is missing: the proxy must send it, or auth_source be another.")
+                write!(f, "The header {name} is missing: the proxy must send it, or auth_source must be changed.")
             }
             AuthError::NotATarget(name) => write!(f, "The header {name} does not name a path."),
             AuthError::Both(one, other) => write!(f, "The headers {one} and {other} are both there: which one counts?"),

@@ -1,5 +1,5 @@
-//! X-Forwarded-For: whoever is found was named by somebody trusted, and nothing a client writes changes what its proxy
-//! has added.
+//! X-Forwarded-For: only a trusted proxy can set the client address, and nothing that a client sends changes the entry
+//! that its proxy appends.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use tollgate_rules::address::{Cidr, parse_ip};
 
 use crate::forward_auth::ProxyTrust;
 
-/// A byte for the peer and who is trusted, then fields, each on a line.
+/// Input: one byte for the peer and the trusted hops, then X-Forwarded-For fields, one per line.
 pub fn forwarded(data: &[u8]) {
     let (&first, rest) = data.split_first().unwrap_or((&0, &[]));
     let peer = match first & 3 {
@@ -21,23 +21,23 @@ pub fn forwarded(data: &[u8]) {
     let trust = ProxyTrust { proxies, hops: usize::from(first >> 2 & 7) };
     let fields: Vec<&[u8]> = rest.split(|byte| *byte == b'\n').collect();
     let client = trust.client(peer, &fields);
-    assert_eq!(client, naive(&trust, peer, rest), "{:?}", rest.escape_ascii().to_string());
-    assert!(client == peer || trust.is_trusted(peer), "somebody who is not trusted spoke for another");
+    assert_eq!(client, reference(&trust, peer, rest), "{:?}", rest.escape_ascii().to_string());
+    assert!(client == peer || trust.is_trusted(peer), "an untrusted peer set the client address");
     assert!(client.is_some() || peer.is_none());
-    assert_eq!(client.map(|client| client.to_canonical()), client, "two spellings of one address");
+    assert_eq!(client.map(|client| client.to_canonical()), client, "the address is not canonical");
 
-    // The proxy adds whom it was asked by: from then on nothing to the left of it counts for one hop.
-    let alone = ProxyTrust { hops: 1, ..trust };
+    // With one hop, nothing to the left of the address that the proxy appends counts.
+    let one_hop = ProxyTrust { hops: 1, ..trust };
     let added: [&[u8]; 1] = [b"192.0.2.77"];
     let forged: Vec<&[u8]> = fields.iter().copied().chain(added).collect();
-    assert_eq!(alone.client(peer, &forged), alone.client(peer, &added), "a client chose its own address");
+    assert_eq!(one_hop.client(peer, &forged), one_hop.client(peer, &added), "a client chose its own address");
 }
 
-/// The same once more: all entries in one list, from its end.
-fn naive(trust: &ProxyTrust, peer: Option<IpAddr>, fields: &[u8]) -> Option<IpAddr> {
+/// Reference implementation: all entries in one list, walked from its end.
+fn reference(trust: &ProxyTrust, peer: Option<IpAddr>, fields: &[u8]) -> Option<IpAddr> {
     let mut client = peer;
     for (hop, entry) in fields.split(|byte| b",\n".contains(byte)).collect::<Vec<_>>().into_iter().rev().enumerate() {
-        let entry = String::from_utf8_lossy(entry); // what is no text then holds a mark
+        let entry = String::from_utf8_lossy(entry); // invalid UTF-8 leaves a replacement character
         let entry = entry.trim_matches([' ', '\t', '\r', '\x0c']);
         match parse_ip(entry).filter(|_| !entry.contains('\u{fffd}')) {
             Some(bits) if hop < trust.hops && trust.is_trusted(client) => {

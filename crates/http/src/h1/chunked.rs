@@ -1,17 +1,17 @@
-//! A body in chunks, decoded as it comes: strict where leniency would let two readers disagree.
+//! Decodes a chunked body incrementally. Strict where lenient readers disagree.
 
-/// Longest line of a chunk: its size in hex, and extensions nobody uses.
+/// Longest line of a chunk: its size in hex and extensions, which are ignored.
 const LINE_MAX: usize = 256;
-/// Most digits of a size. Sixteen fill 64 bits, which a reader that adds the end of line to it overflows.
+/// Most digits of a size. With sixteen, a reader that adds the line end to the size overflows 64 bits.
 const DIGITS_MAX: u32 = 15;
-/// Longest trailer section, which is read and forgotten.
+/// Longest trailer section, which is read and discarded.
 const TRAILERS_MAX: usize = 1024;
 
-/// Where in the body the next byte falls.
+/// State of the decoder.
 #[derive(Debug, Default)]
 pub(super) struct Chunked {
     state: State,
-    /// Bytes of the present line, or of all trailers.
+    /// Bytes of the current line, or of all trailers.
     line: usize,
     size: u64,
     digits: u32,
@@ -36,14 +36,14 @@ enum State {
 /// Why chunks cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BadChunk {
-    /// Not chunks.
+    /// Not valid chunks.
     Malformed,
-    /// More than the body may hold.
+    /// The body exceeds its limit.
     TooLarge,
 }
 
 impl Chunked {
-    /// Decodes what it can of `bytes` onto `body`; answers how many bytes that took.
+    /// Appends the decoded part of `bytes` to `body`; returns how many bytes it consumed.
     pub(super) fn decode(&mut self, bytes: &[u8], body: &mut Vec<u8>, max_body: usize) -> Result<usize, BadChunk> {
         let mut used = 0;
         while self.state != State::Done {
@@ -85,7 +85,7 @@ impl Chunked {
                 }
                 State::Size
             }
-            // Only once it is whole: more digits may make it no size at all.
+            // Only once the size is complete: more digits may still make it invalid.
             (State::Size, b';' | b'\r') if self.digits > 0 && self.size > max_body as u64 => {
                 return Err(BadChunk::TooLarge);
             }
@@ -118,7 +118,7 @@ impl Chunked {
 mod tests {
     use super::*;
 
-    /// Decodes the bytes in pieces of every size, which must make no difference.
+    /// Decodes the bytes in pieces of every size, which must not change the result.
     fn decode(bytes: &[u8]) -> Result<Option<Vec<u8>>, BadChunk> {
         let whole = decode_by(bytes, bytes.len().max(1));
         for size in 1..bytes.len() {
@@ -141,11 +141,11 @@ mod tests {
         assert_eq!(decode(b"3\r\nabc\r\n2;x=\"y\"\r\nde\r\n0\r\n\r\n"), Ok(Some(b"abcde".to_vec())));
         assert_eq!(decode(b"0\r\nX: y\r\nZ: w\r\n\r\nrest"), Ok(Some(Vec::new())));
         assert_eq!(decode(b"A\r\n0123456789\r\n00\r\n\r\n"), Ok(Some(b"0123456789".to_vec())));
-        assert_eq!(decode(b"3\r\nabc\r\n"), Ok(None), "not over yet");
+        assert_eq!(decode(b"3\r\nabc\r\n"), Ok(None), "incomplete");
     }
 
     #[test]
-    fn refuses_what_two_readers_could_disagree_about() {
+    fn refuses_ambiguous_and_oversized_chunks() {
         let long = format!("1;{}\r\n", "x".repeat(300));
         let many = "ffffffffffffffff\r\n";
         let zeros = "0000000000000001\r\ny";

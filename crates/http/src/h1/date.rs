@@ -1,4 +1,4 @@
-//! The `Date` of answers: written once a second, copied the rest of the time.
+//! The `Date` field of responses, formatted once per second and thread.
 
 use std::cell::Cell;
 
@@ -7,11 +7,11 @@ use tollgate_core::Time;
 use tollgate_rules::datetime;
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
-pub(super) type Text = [u8; 29];
+pub(super) type HttpDate = [u8; 29];
 
 /// The date at `now`.
-pub(super) fn at(now: Time) -> Text {
-    thread_local!(static LAST: Cell<(u64, Text)> = const { Cell::new((u64::MAX, [b' '; 29])) });
+pub(super) fn at(now: Time) -> HttpDate {
+    thread_local!(static LAST: Cell<(u64, HttpDate)> = const { Cell::new((u64::MAX, [b' '; 29])) });
     let second = now.nanos() / 1_000_000_000;
     LAST.with(|last| {
         let (of, text) = last.get();
@@ -24,7 +24,7 @@ pub(super) fn at(now: Time) -> Text {
     })
 }
 
-fn write(second: u64) -> Text {
+fn write(second: u64) -> HttpDate {
     const DAYS: [&[u8]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"]; // the epoch was a Thursday
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_dates_as_http_has_them() {
+    fn writes_http_dates() {
         let cases = [
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),

@@ -1,45 +1,45 @@
-//! The head of an HTTP/1 request as we accept it: what `httparse` takes, minus everything that two readers could
-//! understand in two ways.
+//! Parses HTTP/1 heads: accepts what `httparse` accepts, minus everything that two readers could understand
+//! differently.
 
 use httparse::{EMPTY_HEADER, Error, Status};
 
 use tollgate_web::head::{ASTERISK, HOST_BAD, HOSTS_DIFFER, HOSTS_MANY, LENGTH_BAD, absolute, is_length, split_target};
-use tollgate_web::{Authority, Head, HttpError, Received};
+use tollgate_web::{Authority, Head, HttpError, ReceivedHeaders};
 
-/// A head that was read, and how its message goes on.
+/// A parsed head, and the framing of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParsedHead<'a> {
-    /// What the API looks at.
+    /// The fields that handlers read.
     pub head: Head<'a>,
-    /// Bytes of the head, the empty line included.
+    /// Length of the head, including the empty line.
     pub bytes: usize,
-    /// How long the body is.
+    /// Length of the body.
     pub length: BodyLength,
-    /// The connection stays open after the answer.
+    /// The connection stays open after the response.
     pub keep_alive: bool,
-    /// The caller waits to be told that its body is wanted.
+    /// The client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
     /// HTTP/1.0.
-    pub is_old: bool,
+    pub is_http10: bool,
 }
 
-/// How long a body is.
+/// Length of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
-    /// So many bytes.
+    /// A known number of bytes.
     Known(u64),
     /// In chunks, until the last one.
     Chunked,
 }
 
-/// Reads the head at the start of `bytes`; `None` if more bytes are needed.
+/// Parses the head at the start of `bytes`; `None` if more bytes are needed.
 pub fn parse(bytes: &[u8], max_head: usize, max_headers: usize) -> Result<Option<ParsedHead<'_>>, HttpError> {
     const INLINE: usize = 32;
-    let bytes = bytes.get(..=max_head).unwrap_or(bytes); // what follows may be the next hundred requests
+    let bytes = bytes.get(..=max_head).unwrap_or(bytes); // the rest may be a hundred pipelined requests
     let mut few = [EMPTY_HEADER; INLINE];
     let few = few.get_mut(..max_headers.min(INLINE)).unwrap_or_default();
     match parse_into(few, bytes, max_head) {
-        // More fields than room on the stack, though perhaps not more than allowed: rare, and worth an allocation.
+        // Too many fields for the stack, though perhaps not too many to allow: rare, so it may allocate.
         Err(HttpError::HeadTooLarge) if max_headers > INLINE => {
             parse_into(&mut vec![EMPTY_HEADER; max_headers], bytes, max_head)
         }
@@ -59,17 +59,17 @@ fn parse_into<'b>(
         Ok(_) => return Err(too_large(bytes, max_head)),
         Err(Error::TooManyHeaders) => return Err(HttpError::HeadTooLarge),
         Err(Error::Version) => return Err(HttpError::Version),
-        Err(Error::Token) => return Err(HttpError::Malformed("the request line is not one")),
-        Err(Error::NewLine | Error::HeaderName) => return Err(HttpError::Malformed("a header field is not one")),
+        Err(Error::Token) => return Err(HttpError::Malformed("the request line is malformed")),
+        Err(Error::NewLine | Error::HeaderName) => return Err(HttpError::Malformed("a header field is malformed")),
         Err(Error::HeaderValue) => return Err(HttpError::Malformed("a header field has forbidden bytes in its value")),
-        Err(Error::Status) => return Err(HttpError::Malformed("the request line is not one")),
+        Err(Error::Status) => return Err(HttpError::Malformed("the request line is malformed")),
     };
     if has_bare_line_feed(bytes.get(..length).unwrap_or_default()) {
         return Err(HttpError::Malformed("a line does not end in CR LF"));
     }
     let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
-    let is_old = request.version == Some(0);
-    let mut reader = Reader { is_old, keep_alive: !is_old, ..Reader::default() };
+    let is_http10 = request.version == Some(0);
+    let mut reader = Reader { is_http10, keep_alive: !is_http10, ..Reader::default() };
     for field in request.headers.iter() {
         reader.field(field, bytes)?;
     }
@@ -80,16 +80,16 @@ fn parse_into<'b>(
         return Err(HttpError::Malformed(ASTERISK));
     }
     let Reader { head, keep_alive, expects_continue, .. } = reader;
-    let received = Received::Head(bytes.get(..length).unwrap_or_default());
-    let head = Head { method, path, query, received, ..head };
-    Ok(Some(ParsedHead { head, bytes: length, length: length_of_body, keep_alive, expects_continue, is_old }))
+    let headers = ReceivedHeaders::Http1(bytes.get(..length).unwrap_or_default());
+    let head = Head { method, path, query, headers, ..head };
+    Ok(Some(ParsedHead { head, bytes: length, length: length_of_body, keep_alive, expects_continue, is_http10 }))
 }
 
-/// Gathers what matters from the fields.
+/// Collects the fields that handlers and framing need.
 #[derive(Default)]
 struct Reader<'a> {
     head: Head<'a>,
-    is_old: bool,
+    is_http10: bool,
     keep_alive: bool,
     expects_continue: bool,
     hosts: usize,
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
     fn field(&mut self, field: &httparse::Header<'a>, bytes: &[u8]) -> Result<(), HttpError> {
         let (name, value) = (field.name, field.value);
         let is = |other: &str| name.eq_ignore_ascii_case(other);
-        // By length first: most fields are none of ours, and are then told from them by one comparison.
+        // By length first: that rules out most other fields with one comparison.
         match name.len() {
             4 if is("host") => (self.hosts, self.head.host) = (self.hosts + 1, Some(value)),
             6 if is("accept") => self.head.accept = Some(value),
@@ -138,27 +138,28 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A field that may stand once, and `otherwise`: whoever answers the call knows whether that matters.
+    /// Stores a field that may be sent once. A repetition records the error `repeated`; the handler knows whether it
+    /// matters.
     fn once(
         &mut self,
-        place: for<'h> fn(&'h mut Head<'a>) -> &'h mut Option<&'a [u8]>,
+        field: for<'h> fn(&'h mut Head<'a>) -> &'h mut Option<&'a [u8]>,
         value: &'a [u8],
-        otherwise: &'static str,
+        repeated: &'static str,
     ) {
-        if place(&mut self.head).replace(value).is_some() {
-            self.head.repeated = Some(otherwise);
+        if field(&mut self.head).replace(value).is_some() {
+            self.head.repeated = Some(repeated);
         }
     }
 
     fn expect(&mut self, value: &[u8]) -> Result<(), HttpError> {
         match value.eq_ignore_ascii_case(b"100-continue") {
-            true => self.expects_continue = !self.is_old, // HTTP/1.0 knows no interim answers
+            true => self.expects_continue = !self.is_http10, // HTTP/1.0 has no interim responses
             false => return Err(HttpError::Expectation),
         }
         Ok(())
     }
 
-    /// Once any of them asks to close, none can undo it.
+    /// `close` wins over `keep-alive`, in any order and in any of several fields.
     fn connection(&mut self, value: &[u8]) {
         for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
             self.closes |= option.eq_ignore_ascii_case(b"close");
@@ -167,7 +168,7 @@ impl<'a> Reader<'a> {
         self.keep_alive &= !self.closes;
     }
 
-    /// A number, once.
+    /// Exactly one number.
     fn content_length(&mut self, value: &[u8]) -> Result<(), HttpError> {
         let number = is_length(value).then(|| str::from_utf8(value).ok()?.parse().ok()).flatten();
         match (number, self.content_length) {
@@ -178,7 +179,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// One host, which an absolute target must not contradict.
+    /// Exactly one host; an absolute target must name the same one.
     fn host(&mut self, target: &'a str) -> Result<(), HttpError> {
         let parse = |sent| Authority::parse(sent).ok_or(HttpError::Malformed(HOST_BAD));
         let field = self.head.host.map(parse).transpose()?;
@@ -192,7 +193,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Exactly `chunked`, once, and without white space that a reader less careful might take for part of it.
+    /// Exactly `chunked`, once, without extra white space, which some readers would take for part of the value.
     fn transfer_encoding(&mut self, value: &[u8], bytes: &[u8]) -> Result<(), HttpError> {
         let end = (value.as_ptr() as usize + value.len()).wrapping_sub(bytes.as_ptr() as usize);
         let start = (value.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
@@ -210,16 +211,16 @@ impl<'a> Reader<'a> {
 
     fn length(&self) -> Result<BodyLength, HttpError> {
         match (self.content_length, self.chunked) {
-            _ if self.hosts > 1 || (self.hosts == 0 && !self.is_old) => Err(HttpError::Malformed(HOSTS_MANY)),
+            _ if self.hosts > 1 || (self.hosts == 0 && !self.is_http10) => Err(HttpError::Malformed(HOSTS_MANY)),
             (Some(_), true) => Err(HttpError::Malformed("Content-Length and Transfer-Encoding exclude each other")),
-            (None, true) if self.is_old => Err(HttpError::Malformed("HTTP/1.0 has no Transfer-Encoding")),
+            (None, true) if self.is_http10 => Err(HttpError::Malformed("HTTP/1.0 has no Transfer-Encoding")),
             (None, true) => Ok(BodyLength::Chunked),
             (length, false) => Ok(BodyLength::Known(length.unwrap_or(0))),
         }
     }
 }
 
-/// A head that does not end: the target's fault if not even the request line does.
+/// The error for a head over the limit: the target is too long if not even the request line ends.
 fn too_large(bytes: &[u8], max_head: usize) -> HttpError {
     match bytes.iter().take(max_head).any(|byte| *byte == b'\n') {
         true => HttpError::HeadTooLarge,
@@ -227,9 +228,9 @@ fn too_large(bytes: &[u8], max_head: usize) -> HttpError {
     }
 }
 
-/// True if some line ends in LF alone, which `httparse` takes for an end and other readers take for part of the line.
+/// True if a line ends in a bare LF, which `httparse` takes for a line end and other readers for part of the line.
 fn has_bare_line_feed(head: &[u8]) -> bool {
-    // To the end in any case: a loop without a way out is one that the compiler turns into a few wide instructions.
+    // No early exit: the compiler vectorizes only a loop without one.
     let pairs = head.iter().zip(head.get(1..).unwrap_or_default());
     let inside = pairs.fold(false, |found, (before, byte)| found | ((*byte == b'\n') & (*before != b'\r')));
     inside || head.first() == Some(&b'\n')

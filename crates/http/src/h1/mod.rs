@@ -1,9 +1,17 @@
 //! HTTP/1.1 framed by hand, on top of `httparse`.
 //!
-//! Framing HTTP/1.1 ourselves gives the check path the strictness, the deadlines and the price that it needs: hyper hides a
-//! `Content-Length` beside `Transfer-Encoding` from its users (so it cannot be refused), has one timeout for idle
-//! connections and slow heads, and allocates per request. Every body is short and read whole, so little is left to do. A
-//! connection that turns out to speak HTTP/2 is handed to hyper.
+//! The check path needs stricter framing, more deadlines and fewer allocations than hyper offers: hyper hides a
+//! `Content-Length` beside `Transfer-Encoding` (so it cannot be refused), has one timeout for idle connections and slow
+//! heads, and allocates per request. Bodies are short and read whole, which keeps the framing small. A connection that
+//! starts with the HTTP/2 preface is passed to hyper.
+//!
+//! | file | what |
+//! |---|---|
+//! | `connection` | the loop of one connection: read, answer, write, close |
+//! | `head` | parses a request head, strictly |
+//! | `chunked` | decodes chunked bodies |
+//! | `render` | writes a reply as HTTP/1 |
+//! | `status`, `date` | reason phrases, and the `Date` field |
 
 mod chunked;
 mod connection;
@@ -19,7 +27,7 @@ use std::sync::Arc;
 use tollgate_net::{ListenerContext, Peer, Protocol, Stream};
 use tollgate_web::{Handler, h2};
 
-/// HTTP as a listener serves it: requests are answered by `H`.
+/// HTTP/1.1 and HTTP/2 on a listener; `H` answers the requests.
 pub struct Http<H>(Arc<H>);
 
 impl<H: Handler> Http<H> {
@@ -35,8 +43,8 @@ impl<H: Handler> Protocol for Http<H> {
         if is_h2(&stream) {
             return h2::serve(Vec::new(), stream, peer, context, handler).await;
         }
-        let connection = connection::Connection::new(stream, peer, context);
-        if let connection::Ending::Preface(read, stream) = connection.serve(&**handler).await {
+        let connection = connection::Http1Connection::new(stream, peer, context);
+        if let connection::ConnectionEnd::Http2(read, stream) = connection.serve(&**handler).await {
             h2::serve(read, stream, peer, context, handler).await;
         }
     }
@@ -46,7 +54,7 @@ impl<H: Handler> Protocol for Http<H> {
     }
 }
 
-/// Sent to a connection that exceeds a cap, before a byte of it was read.
+/// Sent to a connection that exceeds a cap, before anything is read.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\
     Cache-Control: no-store\r\nRetry-After: 1\r\nContent-Length: 118\r\nConnection: close\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Too many connections\",\"status\":503,\"code\":\"too_many_connections\",\"detail\":\"Try again.\"}";
@@ -61,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_refusal_has_the_right_length() {
+    fn the_content_length_of_the_refusal_is_right() {
         let text = str::from_utf8(TOO_MANY_CONNECTIONS).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");

@@ -1,23 +1,23 @@
-//! A reply as the bytes of HTTP/1.
+//! Writes a reply as HTTP/1.
 
 use tollgate_core::Time;
 
 use super::{date, status};
 use tollgate_service::Reply;
 
-/// How the connection goes on after an answer.
+/// The `Connection` field of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum After {
-    /// As callers expect: it stays open.
-    Open,
-    /// It stays open, and an HTTP/1.0 caller has to be told.
-    OpenSaidSo,
-    /// It ends.
+pub(super) enum ConnectionHeader {
+    /// None: the connection stays open by default.
+    Omitted,
+    /// `keep-alive`: HTTP/1.0 closes by default.
+    KeepAlive,
+    /// `close`.
     Close,
 }
 
-/// Appends the reply to `out`; `head_only` leaves the body out, as HEAD wants it.
-pub(super) fn reply(reply: &Reply, after: After, head_only: bool, now: Time, out: &mut Vec<u8>) {
+/// Appends the reply to `out`; `head_only` omits the body, for HEAD.
+pub(super) fn reply(reply: &Reply, connection: ConnectionHeader, head_only: bool, now: Time, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     match reply.status {
         200 => put(out, b"HTTP/1.1 200 OK\r\nDate: "),
@@ -36,17 +36,17 @@ pub(super) fn reply(reply: &Reply, after: After, head_only: bool, now: Time, out
         put(out, b": ");
         put(out, value);
     }
-    // These have no body, and a length would serve of one (RFC 9110, 8.6).
+    // These statuses have no body, so no length either (RFC 9110, 8.6).
     if !matches!(reply.status, 204 | 304) {
         put(out, b"\r\nContent-Length: ");
         put(out, digits.format(reply.body.len()).as_bytes());
     }
     put(
         out,
-        match after {
-            After::Open => b"\r\n\r\n",
-            After::OpenSaidSo => b"\r\nConnection: keep-alive\r\n\r\n",
-            After::Close => b"\r\nConnection: close\r\n\r\n",
+        match connection {
+            ConnectionHeader::Omitted => b"\r\n\r\n",
+            ConnectionHeader::KeepAlive => b"\r\nConnection: keep-alive\r\n\r\n",
+            ConnectionHeader::Close => b"\r\nConnection: close\r\n\r\n",
         },
     );
     if !head_only {

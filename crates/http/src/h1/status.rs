@@ -1,6 +1,6 @@
-//! The names of the statuses we answer with.
+//! Reason phrases of the statuses that the server sends.
 
-/// The reason phrase; nobody reads it, HTTP/1 wants one.
+/// The reason phrase, which HTTP/1 requires.
 pub(super) fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,4 +1,4 @@
-//! What is accepted as a head, and what is not: the table of RELIABILITY's HTTP/1 framing, without sockets.
+//! Heads that are accepted and refused: the HTTP/1 framing table of RELIABILITY, without sockets.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn with(fields: &str) -> String {
 }
 
 #[test]
-fn reads_what_the_api_looks_at() {
+fn parses_the_fields_that_handlers_read() {
     let text = "POST /v1/check?status=429 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t\r\nContent-Type: application/json\r\n\
         Accept: */*\r\nContent-Length: 12\r\nX-Other: y\r\n\r\nnext";
     let parsed = read(text).unwrap().unwrap();
@@ -19,12 +19,12 @@ fn reads_what_the_api_looks_at() {
     assert_eq!(parsed.head.authorization, Some(&b"Bearer t"[..]));
     assert_eq!((parsed.length, parsed.keep_alive, parsed.bytes), (BodyLength::Known(12), true, text.len() - 4));
     for cut in 0..text.len() - 4 {
-        assert_eq!(read(&text[..cut]), Ok(None), "{cut} bytes are no head yet");
+        assert_eq!(read(&text[..cut]), Ok(None), "{cut} bytes are an incomplete head");
     }
 }
 
 #[test]
-fn a_target_is_a_path_however_it_is_written() {
+fn absolute_targets_are_reduced_to_their_path() {
     for (target, path) in [
         ("/live", "/live"),
         ("http://other.example/live", "/live"),
@@ -41,7 +41,7 @@ fn a_target_is_a_path_however_it_is_written() {
 }
 
 #[test]
-fn there_is_one_host_and_the_target_does_not_name_another() {
+fn there_is_one_host_and_an_absolute_target_names_the_same() {
     let of = |target: &str, host: &str| {
         let text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         read(&text).map(|parsed| parsed.unwrap().head.host.map(<[u8]>::to_vec))
@@ -64,7 +64,7 @@ fn there_is_one_host_and_the_target_does_not_name_another() {
 }
 
 #[test]
-fn lengths_that_two_readers_could_take_differently_are_refused() {
+fn ambiguous_lengths_are_refused() {
     let bad = [
         "Content-Length: 5\r\nTransfer-Encoding: chunked",
         "Transfer-Encoding: chunked\r\nContent-Length: 5",
@@ -102,7 +102,7 @@ fn lengths_that_two_readers_could_take_differently_are_refused() {
 }
 
 #[test]
-fn what_is_no_http_1_is_refused() {
+fn anything_but_http_1_is_refused() {
     let malformed = [
         "GET /\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n",
@@ -137,16 +137,16 @@ fn sizes_are_bounded() {
     let one = with(&format!("A: {}", "b".repeat(17 << 10)));
     assert_eq!(read(&one), Err(HttpError::HeadTooLarge));
     let fields = |count: usize| with(&vec!["A: b"; count].join("\r\n"));
-    assert!(read(&fields(99)).unwrap().is_some(), "and the Host");
+    assert!(read(&fields(99)).unwrap().is_some(), "99 and the Host");
     assert_eq!(read(&fields(100)), Err(HttpError::HeadTooLarge));
     let many = "GET /live HTTP/1.1\r\nHost: x\r\n\r\n".repeat(1000);
-    assert!(read(&many).unwrap().is_some(), "a long pipeline is no long head");
+    assert!(read(&many).unwrap().is_some(), "a long pipeline is not a long head");
     let unending = "GET / HTTP/1.1\r\n".to_owned() + &"A: b\r\n".repeat(4000);
     assert_eq!(read(&unending), Err(HttpError::HeadTooLarge));
 }
 
 #[test]
-fn connections_stay_open_as_their_version_has_it() {
+fn keep_alive_defaults_to_that_of_the_version() {
     let keeps = |version: &str, fields: &str| {
         let text = format!("GET / HTTP/{version}\r\nHost: x\r\n{fields}\r\n");
         read(&text).unwrap().unwrap().keep_alive
