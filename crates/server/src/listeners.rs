@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use tollgate_admin::{Admin, AdminConfig};
+use tollgate_admin::{AdminApi, AdminConfig};
 use tollgate_config::{AuthSettings, AuthSource, Config, ControlSettings};
 use tollgate_grpc::{Grpc, GrpcConfig};
 use tollgate_http::{DataApi, DataApiConfig, Http};
@@ -18,7 +18,7 @@ use tracing::warn;
 use crate::parts::Parts;
 use crate::surface::Surface;
 
-/// Admin and metrics connections, beside those of callers.
+/// AdminApi and metrics connections, beside those of callers.
 const OPERATORS_MAX: usize = 256;
 /// From one address, so that many silent connections from one leave room for others.
 const OPERATORS_PER_ADDRESS_MAX: usize = 64;
@@ -129,7 +129,7 @@ impl Listeners {
                 Surface::Metrics => bound.serve(parts, Http::new(parts.pages.clone())),
                 Surface::Admin => {
                     if let Some(admin) = admin.take() {
-                        bound.serve(parts, Http::new(Admin::new(parts.pages.clone(), admin)));
+                        bound.serve(parts, Http::new(AdminApi::new(parts.pages.clone(), admin)));
                     }
                 }
             }

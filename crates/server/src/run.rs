@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::sync::Notify;
 use tokio::time::timeout;
-use tollgate_admin::{Access, AdminConfig};
+use tollgate_admin::{AdminAccess, AdminConfig};
 use tollgate_config::Config;
 use tollgate_control::record::Role;
 use tollgate_core::Clock;
@@ -147,12 +147,12 @@ impl Server {
         AdminConfig {
             control: control_plane.control.clone(),
             tokens: control_plane.tokens.clone(),
-            switchboard: control_plane.switchboard.clone(),
+            mode_switch: control_plane.mode_switch.clone(),
             node: control_plane.node(parts.files.0.clone()),
             clock: parts.service.clock.clone(),
             address: config.admin.clone().unwrap_or_else(|| Address::loopback(0)),
             allowed_hosts: config.control.allowed_hosts.clone(),
-            metrics: if is_exposed { Access::Needs(Role::Viewer) } else { Access::Open },
+            metrics: if is_exposed { AdminAccess::Needs(Role::Viewer) } else { AdminAccess::Open },
             secret: control_plane.admin_secret(),
             site_key: site_key(config, control_plane),
         }

@@ -25,7 +25,7 @@ pub use self::open::with_password;
 pub(crate) use self::open::{FirstToken, open};
 
 use crate::rule_sources::{RulePublisher, RuleSourceState};
-use tollgate_admin::{Database, Scope, Setting, Status, StoreServer, Switchboard};
+use tollgate_admin::{DatabaseHealth, ModeScope, ModeState, NodeStatus, StoreServer, ModeSwitch};
 use tollgate_config::Config;
 use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::store::ConfiguredStore;
@@ -53,7 +53,7 @@ pub(crate) struct ControlPlaneParts {
 pub(crate) struct ControlPlane {
     pub(crate) control: Option<Control>,
     pub(crate) tokens: Arc<AdminTokens>,
-    pub(crate) switchboard: Arc<Switchboard>,
+    pub(crate) mode_switch: Arc<ModeSwitch>,
     pub(crate) first_token: Option<FirstToken>,
     feed: Option<Arc<ChangeFeed>>,
     secret: Arc<OnceLock<Arc<str>>>,
@@ -89,15 +89,15 @@ impl ControlPlane {
     /// A plane that follows nobody: rules come from the file, and nobody may change them.
     pub(crate) fn without_database(config: &Config, parts: ControlPlaneParts) -> ControlPlane {
         let engine = parts.engine.clone();
-        let switchboard = Switchboard::new(move |mode| engine.set_enforcement(switch(mode)));
+        let mode_switch = ModeSwitch::new(move |mode| engine.set_enforcement(switch(mode)));
         let kept = ModeFile::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
         if let Some(word) = kept.read() {
-            switchboard.set(word);
+            mode_switch.set(word);
         }
         ControlPlane {
             control: None,
             tokens: Arc::default(),
-            switchboard: Arc::new(switchboard),
+            mode_switch: Arc::new(mode_switch),
             first_token: None,
             feed: None,
             secret: Arc::default(),
@@ -134,14 +134,14 @@ impl ControlPlane {
 
     /// What becomes of what was read.
     fn adopt(&self) -> Adopt {
-        let (parts, tokens, switchboard) = (self.parts.clone(), self.tokens.clone(), self.switchboard.clone());
+        let (parts, tokens, mode_switch) = (self.parts.clone(), self.tokens.clone(), self.mode_switch.clone());
         let (kept, secret) = (self.kept.clone(), self.secret.clone());
         Arc::new(move |loaded: Arc<LoadedState>| {
             let in_force = parts.publisher.database(loaded.clone());
             tokens.replace(loaded.tokens.to_vec(), loaded.read_at);
-            let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
-            let before = switchboard.setting();
-            if switchboard.set(said) == said && before != said {
+            let said = ModeState { mode: loaded.state.mode, since: loaded.state.mode_since, scope: ModeScope::Fleet };
+            let before = mode_switch.setting();
+            if mode_switch.set(said) == said && before != said {
                 kept.keep(said);
             }
             let _ = secret.set(loaded.secret.clone()); // a database keeps its own
@@ -165,7 +165,7 @@ impl ControlPlane {
     }
 
     /// What the admin API asks of this node.
-    pub(crate) fn node(&self, files: Vec<watch::Receiver<RuleSourceState>>) -> tollgate_admin::Node {
+    pub(crate) fn node(&self, files: Vec<watch::Receiver<RuleSourceState>>) -> tollgate_admin::NodeHooks {
         let (feed, engine) = (self.feed.clone(), self.parts.engine.clone());
         let changed = move || {
             feed.iter().for_each(|feed| feed.trigger());
@@ -179,14 +179,14 @@ impl ControlPlane {
             let server = |shard: ShardFigures| StoreServer { address: shard.address, state: shard.state.name() };
             let mut status = status(feed.as_deref(), engine.rules().number, name.clone());
             status.quarantined.extend(hidden_by.hidden().into_iter().map(|(namespace, id)| {
-                tollgate_admin::Quarantined {
+                tollgate_admin::QuarantinedRow {
                     kind: "rule".to_owned(),
                     namespace,
                     id,
                     reason: "a file has a rule of this name, or its namespace is a domain of Envoy's files".to_owned(),
                 }
             }));
-            Status {
+            NodeStatus {
                 store: figures.into_iter().flat_map(|figures| figures.shards).map(server).collect(),
                 file_errors: files.iter().filter_map(|file| file.borrow().error.clone()).collect(),
                 ..status
@@ -199,12 +199,12 @@ impl ControlPlane {
             Some(RuleSpec { name: Some(rule.name.clone()), ..RuleSpec::clone(&rule.spec) })
         };
         let (publisher, kept) = (self.parts.publisher.clone(), self.kept.clone());
-        tollgate_admin::Node {
+        tollgate_admin::NodeHooks {
             changed: Box::new(changed),
             status: Box::new(status),
             file_rules: Box::new(move || publisher.file_rules()),
             file_rule: Box::new(file_rule),
-            keep_mode: Box::new(move |mode, since| kept.keep(Setting { mode, since, scope: Scope::Node })),
+            persist_mode: Box::new(move |mode, since| kept.keep(ModeState { mode, since, scope: ModeScope::Node })),
         }
     }
 
@@ -232,13 +232,13 @@ impl ControlPlane {
     async fn tell(&self, control: &Control) {
         let mut ticks = interval(TELL_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut seen, mut seen_at) = (self.switchboard.setting(), Instant::now());
+        let (mut seen, mut seen_at) = (self.mode_switch.setting(), Instant::now());
         for tick in 1_u64.. {
             ticks.tick().await;
-            if self.switchboard.setting() != seen {
-                (seen, seen_at) = (self.switchboard.setting(), Instant::now());
+            if self.mode_switch.setting() != seen {
+                (seen, seen_at) = (self.mode_switch.setting(), Instant::now());
             }
-            if seen_at.elapsed() > tollgate_admin::MODE_PATIENCE {
+            if seen_at.elapsed() > tollgate_admin::MODE_WRITE_TIMEOUT {
                 self.tell_mode(control).await;
             }
             if tick % USES_EVERY == 0 {
@@ -250,17 +250,17 @@ impl ControlPlane {
     /// The mode that was set while the database was away. The call that set it tries first, so that the audit names the
     /// token; only what is older than that call may last is written by the node.
     async fn tell_mode(&self, control: &Control) {
-        let word = self.switchboard.setting();
+        let word = self.mode_switch.setting();
         let is_up = self.state().is_some_and(|state| state.unavailable.is_none());
-        if word.scope != Scope::Node || !is_up {
+        if word.scope != ModeScope::Node || !is_up {
             return;
         }
         let author = Author { id: "node".to_owned(), name: self.name.clone() };
         match control.set_mode(word.mode, word.since, &author).await {
             Ok(state) => {
-                let said = Setting { mode: state.mode, since: state.mode_since, scope: Scope::Fleet };
-                self.switchboard.confirm(word, said);
-                self.kept.keep(self.switchboard.setting());
+                let said = ModeState { mode: state.mode, since: state.mode_since, scope: ModeScope::Fleet };
+                self.mode_switch.confirm(word, said);
+                self.kept.keep(self.mode_switch.setting());
             }
             Err(why) => debug!(%why, "the mode was not told yet"),
         }
@@ -291,22 +291,22 @@ fn switch(mode: tollgate_control::Enforcement) -> Enforcement {
     }
 }
 
-fn status(feed: Option<&ChangeFeed>, serving: u64, node: String) -> Status {
-    let Some(feed) = feed else { return Status { node, serving, ..Status::default() } };
+fn status(feed: Option<&ChangeFeed>, serving: u64, node: String) -> NodeStatus {
+    let Some(feed) = feed else { return NodeStatus { node, serving, ..NodeStatus::default() } };
     let state = feed.state().borrow().clone();
-    let quarantined = state.quarantined.iter().map(|bad| tollgate_admin::Quarantined {
+    let quarantined = state.quarantined.iter().map(|bad| tollgate_admin::QuarantinedRow {
         kind: bad.kind.name().to_owned(),
         namespace: bad.namespace.clone(),
         id: bad.id.clone(),
         reason: bad.reasons.iter().map(|reason| reason.message.as_str()).collect::<Vec<_>>().join("; "),
     });
-    Status {
+    NodeStatus {
         node,
         serving,
         generation: Some(state.generation),
-        database: state.unavailable.map_or(Database::Up, Database::Away),
+        database: state.unavailable.map_or(DatabaseHealth::Up, DatabaseHealth::Away),
         refreshed_at: state.fresh_at,
         quarantined: quarantined.collect(),
-        ..Status::default()
+        ..NodeStatus::default()
     }
 }

@@ -10,7 +10,7 @@ use tollgate_core::Time;
 use tollgate_rules::datetime;
 use tracing::error;
 
-use tollgate_admin::{Scope, Setting};
+use tollgate_admin::{ModeScope, ModeState};
 
 /// Where the word is kept; nowhere without a state directory.
 #[derive(Clone, Debug)]
@@ -22,22 +22,22 @@ impl ModeFile {
     }
 
     /// The word that was kept.
-    pub(crate) fn read(&self) -> Option<Setting> {
+    pub(crate) fn read(&self) -> Option<ModeState> {
         let value: Value = serde_json::from_str(&fs::read_to_string(self.0.as_ref()?).ok()?).ok()?;
         let text = |name: &str| value.get(name).and_then(Value::as_str);
         let since = Instant::from(Time::from_nanos(datetime::parse(text("since")?).ok()?));
         let scope = match value.get("told").and_then(Value::as_bool)? {
-            true => Scope::Fleet,
-            false => Scope::Node,
+            true => ModeScope::Fleet,
+            false => ModeScope::Node,
         };
-        Some(Setting { mode: Enforcement::named(text("mode")?)?, since, scope })
+        Some(ModeState { mode: Enforcement::named(text("mode")?)?, since, scope })
     }
 
     /// Keeps a word. What cannot be kept holds until the next start, and that is said.
-    pub(crate) fn keep(&self, word: Setting) {
+    pub(crate) fn keep(&self, word: ModeState) {
         let Some(path) = &self.0 else { return };
-        let Setting { mode, since, scope } = word;
-        let told = scope == Scope::Fleet;
+        let ModeState { mode, since, scope } = word;
+        let told = scope == ModeScope::Fleet;
         let text = json!({"mode": mode.name(), "since": since.to_string(), "told": told}).to_string();
         let beside = path.with_extension("new");
         if let Err(error) = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)) {
@@ -55,13 +55,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let kept = ModeFile::new(Some(dir.path()));
         assert_eq!(kept.read(), None);
-        for scope in [Scope::Node, Scope::Fleet] {
-            let word = Setting { mode: Enforcement::Shadow, since: Instant(1_234_567), scope };
+        for scope in [ModeScope::Node, ModeScope::Fleet] {
+            let word = ModeState { mode: Enforcement::Shadow, since: Instant(1_234_567), scope };
             kept.keep(word);
             assert_eq!(kept.read(), Some(word));
         }
         fs::write(dir.path().join("mode"), "{").unwrap();
         assert_eq!(kept.read(), None);
-        ModeFile::new(None).keep(Setting { mode: Enforcement::Off, since: Instant(1), scope: Scope::Node });
+        ModeFile::new(None).keep(ModeState { mode: Enforcement::Off, since: Instant(1), scope: ModeScope::Node });
     }
 }
