@@ -1,4 +1,4 @@
-//! What the head of a call says: which method, who calls, how long it waits.
+//! Call head: method, token and deadline, checked before the body is read.
 
 use std::sync::Arc;
 
@@ -8,89 +8,89 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 use tonic::Status;
 
-use super::method::Method;
+use super::method::GrpcMethod;
 use super::services::Services;
-use super::timeout::{Malformed, timeout};
+use super::timeout::{InvalidTimeout, timeout};
 use tollgate_service::data_tokens::TokenScope;
 use tollgate_web::h2_head;
 
-/// A call that may be answered.
+/// A call whose head was accepted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
-    pub(super) method: Method,
-    /// When the caller stops waiting.
+pub(super) struct GrpcCall {
+    pub(super) method: GrpcMethod,
+    /// From `grpc-timeout`.
     pub(super) deadline: Option<Instant>,
-    /// Which namespaces the caller's token is for.
+    /// Namespaces that the caller's token covers.
     pub(super) scope: TokenScope,
 }
 
-/// The `Authorization` value of a call that goes on: it is looked at again while it does.
+/// The `Authorization` value of a streaming call, which is checked again while the stream is open.
 #[derive(Clone, Debug)]
 pub(super) struct PresentedToken(pub(super) Arc<[u8]>);
 
 impl PresentedToken {
-    /// A copy of it: the head holds on to everything that was read with it.
+    /// Copies the value: a reference into the head would keep the whole read buffer alive.
     pub(super) fn of(headers: &HeaderMap) -> Option<PresentedToken> {
         token(headers).map(|token| PresentedToken(token.into()))
     }
 }
 
-/// Why a call is not answered.
-pub(super) enum Refused {
-    /// It is no gRPC.
+/// Why the head of a call was rejected.
+pub(super) enum CallRejection {
+    /// Not a gRPC request: answered with an HTTP status.
     Http(StatusCode),
-    /// It is none that is answered here.
-    Grpc(Option<Method>, Box<Status>),
+    /// gRPC error; the method is `None` if it is unknown or unavailable.
+    Grpc(Option<GrpcMethod>, Box<Status>),
 }
 
-impl Call {
-    /// Everything that can be said about a call before its body.
-    pub(super) fn open(services: &Services, head: &Parts) -> Result<Call, Refused> {
+impl GrpcCall {
+    /// Validates and authorizes the head of a call.
+    pub(super) fn from_head(services: &Services, head: &Parts) -> Result<GrpcCall, CallRejection> {
         if h2_head::check(head).is_err() {
-            return Err(Refused::Http(StatusCode::BAD_REQUEST));
+            return Err(CallRejection::Http(StatusCode::BAD_REQUEST));
         }
         if head.method != http::Method::POST {
-            return Err(Refused::Http(StatusCode::METHOD_NOT_ALLOWED));
+            return Err(CallRejection::Http(StatusCode::METHOD_NOT_ALLOWED));
         }
         if !head.headers.get(CONTENT_TYPE).is_some_and(|value| is_grpc(value.as_bytes())) {
-            return Err(Refused::Http(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+            return Err(CallRejection::Http(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
         if head.headers.len() > services.limits().max_headers {
-            return Err(Refused::Http(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+            return Err(CallRejection::Http(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
         }
-        let refused = |method, status| Err(Refused::Grpc(method, Box::new(status)));
-        let Some(method) = Method::find(head.uri.path()).filter(|method| services.offers(*method)) else {
-            return refused(None, Status::unimplemented("there is no such method here"));
+        let reject = |method, status| Err(CallRejection::Grpc(method, Box::new(status)));
+        let Some(method) = GrpcMethod::find(head.uri.path()).filter(|method| services.offers(*method)) else {
+            return reject(None, Status::unimplemented("there is no such method here"));
         };
         let scope = if method.is_public() { Some(TokenScope::ALL) } else { services.authorize(token(&head.headers)) };
         let Some(scope) = scope else {
-            return refused(Some(method), Status::unauthenticated(NO_TOKEN));
+            return reject(Some(method), Status::unauthenticated(NO_TOKEN));
         };
         match timeout(&head.headers) {
-            Ok(timeout) => Ok(Call { method, deadline: timeout.map(|timeout| Instant::now() + timeout), scope }),
-            Err(Malformed) => refused(Some(method), Status::invalid_argument("grpc-timeout: is no time")),
+            Ok(timeout) => Ok(GrpcCall { method, deadline: timeout.map(|timeout| Instant::now() + timeout), scope }),
+            Err(InvalidTimeout) => reject(Some(method), Status::invalid_argument("grpc-timeout: is no time")),
         }
     }
 
-    /// True once the caller no longer waits.
-    pub(super) fn is_over(&self) -> bool {
+    /// True once the deadline has passed.
+    pub(super) fn is_expired(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
-/// What a caller is told that came too late, or was answered too late.
-pub(super) fn too_late() -> Status {
+/// Status of a call whose deadline has passed.
+pub(super) fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the time that grpc-timeout gave is over")
 }
 
 pub(super) const NO_TOKEN: &str = "send a token that this server knows, as metadata: authorization: Bearer TOKEN";
 
-/// What a caller is told whose token is for other namespaces.
+/// Status of a call whose token does not cover the namespace.
 pub(super) fn other_namespace() -> Status {
     Status::permission_denied("this token is not for that namespace")
 }
 
-/// The one token that was sent: of several, which would count?
+/// The `Authorization` value; `None` if there are several, because the choice would be ambiguous.
 fn token(headers: &HeaderMap) -> Option<&[u8]> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let first = all.next()?;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_grpc_from_what_looks_like_it() {
+    fn accepts_only_grpc_content_types() {
         for good in ["application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"] {
             assert!(is_grpc(good.as_bytes()), "{good}");
         }

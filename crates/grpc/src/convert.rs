@@ -1,4 +1,4 @@
-//! Messages become requests, decisions become messages.
+//! Converts messages to requests, and decisions to messages.
 
 use tollgate_core::{Span, Wait};
 use tollgate_engine::{DecidedBy, Decision, Verdict};
@@ -11,50 +11,50 @@ use tollgate_service::ApiError;
 use tollgate_service::check_request::{BodyError, CheckRequest};
 use tollgate_service::render::Policy;
 
-/// Reads a request as the JSON reader does.
+/// Reads a request, by the same rules as the JSON API.
 pub(super) fn check_request(request: &v1::CheckRequest) -> Result<CheckRequest<'_>, BodyError> {
     let v1::CheckRequest { namespace, attributes, cost, peek } = request;
     let attributes = attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     CheckRequest::named(namespace, attributes, *cost, *peek)
 }
 
-/// The request that another message carries.
+/// Reads the request nested in another message.
 pub(super) fn nested_check_request(request: Option<&v1::CheckRequest>) -> Result<CheckRequest<'_>, Status> {
     let request = request.ok_or_else(|| Status::invalid_argument("missing_field: request is missing"))?;
     check_request(request).map_err(|error| unreadable(&error))
 }
 
-/// Why a request is refused: what is wrong with it, and where.
+/// Status of a malformed request: error code, field and detail.
 pub(super) fn unreadable(fault: &BodyError) -> Status {
     let BodyError { code, field, detail } = fault;
     Status::invalid_argument(format!("{code}: {field} {detail}"))
 }
 
-/// A refusal that HTTP has a status for.
-pub(super) fn api_error(refused: ApiError) -> Status {
-    let code = match refused.status {
+/// Maps an API error with an HTTP status to a gRPC status.
+pub(super) fn api_error(error: ApiError) -> Status {
+    let code = match error.status {
         409 => Code::FailedPrecondition,
         503 => Code::Unavailable,
         _ => Code::InvalidArgument,
     };
-    Status::new(code, format!("{}: {}", refused.code, refused.detail))
+    Status::new(code, format!("{}: {}", error.code, error.detail))
 }
 
-/// The answer to one request.
+/// The response to one request.
 pub(super) fn response(decision: &Decision) -> Result<v1::CheckResponse, Status> {
     match &decision.verdict {
-        Verdict::Invalid(error) => Err(of_rules(error)),
+        Verdict::Invalid(error) => Err(invalid_request(error)),
         _ => Ok(decided(decision)),
     }
 }
 
-/// What only the rules could not read.
-pub(super) fn of_rules(error: &RequestError) -> Status {
+/// Status of a request that the rule set rejected as invalid.
+pub(super) fn invalid_request(error: &RequestError) -> Status {
     let RequestError { code, field, message } = error;
     Status::invalid_argument(format!("{code}: {field}: {message}"))
 }
 
-/// One answer of many: a decision, or why there is none.
+/// One item of a batch or stream: a decision, or the reason why the request is invalid.
 pub(super) fn checked(decision: &Decision) -> v1::Checked {
     let result = match &decision.verdict {
         Verdict::Invalid(error) => {
@@ -67,7 +67,7 @@ pub(super) fn checked(decision: &Decision) -> v1::Checked {
     v1::Checked { result: Some(result) }
 }
 
-/// One answer of many, for what could not be read.
+/// One item of a batch or stream whose request is malformed.
 pub(super) fn faulty(fault: BodyError) -> v1::Checked {
     let BodyError { code, field, detail } = fault;
     v1::Checked { result: Some(Checked::Fault(v1::Fault { code: code.to_owned(), field, detail })) }
@@ -97,7 +97,7 @@ fn decided(decision: &Decision) -> v1::CheckResponse {
 
 fn rulings(decision: &Decision) -> Vec<v1::Ruling> {
     let known = decision.rulings().iter().filter_map(|ruling| Some((decision.rule(ruling)?, ruling)));
-    let told = known.map(|(rule, ruling)| {
+    let converted = known.map(|(rule, ruling)| {
         let policy = Policy::of(rule, ruling);
         v1::Ruling {
             rule: rule.name.clone(),
@@ -110,7 +110,7 @@ fn rulings(decision: &Decision) -> Vec<v1::Ruling> {
             mode: ruling.decided_by.name().to_owned(),
         }
     });
-    told.collect()
+    converted.collect()
 }
 
 fn millis(wait: Wait) -> Option<u64> {
@@ -120,7 +120,7 @@ fn millis(wait: Wait) -> Option<u64> {
     }
 }
 
-/// How long a slot lasts, as messages say it.
+/// Lifetime of a slot in milliseconds.
 pub(super) fn ttl_ms(ttl: Option<Span>) -> Option<u64> {
     ttl.map(|ttl| ttl.nanos() / 1_000_000)
 }

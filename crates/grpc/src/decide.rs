@@ -1,4 +1,4 @@
-//! One check, decided at once where nobody has to be waited for.
+//! Decides one check, synchronously if the store does not have to be awaited.
 
 use tollgate_engine::Decision;
 use tollgate_proto::v1::CheckRequest;
@@ -7,44 +7,44 @@ use super::convert;
 use tollgate_service::check_request::BodyError;
 use tollgate_service::{PendingCheck, Service};
 
-/// What became of a check.
-pub(super) enum Decided<T> {
-    /// It was decided, and this was made of it.
-    Now(T),
-    /// The store has to be waited for.
-    Later(Later),
+/// Result of [`decide`].
+pub(super) enum CheckOutcome<T> {
+    /// Decided; holds the converted decision.
+    Ready(T),
+    /// The store must be awaited.
+    Pending(OwnedPendingCheck),
 }
 
-/// A check whose store has to be waited for. Dropped, it charges nothing.
-pub(super) struct Later {
+/// A check that waits for the store, with its request. Charges nothing if dropped.
+pub(super) struct OwnedPendingCheck {
     request: CheckRequest,
     pending: PendingCheck,
 }
 
-/// Decides, and tells what it decided. HealthUpdates on the spot: a decision is larger than what is made of it.
+/// Decides a check and converts the decision in place: a decision is larger than the message made of it.
 pub(super) fn decide<T>(
     service: &Service,
     request: CheckRequest,
-    tell: impl FnOnce(&Decision) -> T,
-) -> Result<Decided<T>, BodyError> {
+    convert_decision: impl FnOnce(&Decision) -> T,
+) -> Result<CheckOutcome<T>, BodyError> {
     let pending = {
         let check = convert::check_request(&request)?;
         let custom = check.custom();
         match service.try_decide(&[check.request(&custom)]) {
-            Ok(decision) => return Ok(Decided::Now(tell(&decision))),
+            Ok(decision) => return Ok(CheckOutcome::Ready(convert_decision(&decision))),
             Err(pending) => pending,
         }
     };
-    Ok(Decided::Later(Later { request, pending }))
+    Ok(CheckOutcome::Pending(OwnedPendingCheck { request, pending }))
 }
 
-impl Later {
-    /// Waits for the store.
-    pub(super) async fn decide<T>(self, service: &Service, tell: impl FnOnce(&Decision) -> T) -> T {
-        let Later { request, pending } = self;
+impl OwnedPendingCheck {
+    /// Awaits the store, then converts the decision.
+    pub(super) async fn decide<T>(self, service: &Service, convert_decision: impl FnOnce(&Decision) -> T) -> T {
+        let OwnedPendingCheck { request, pending } = self;
         let Ok(check) = convert::check_request(&request) else { unreachable!("it was read before") };
         let custom = check.custom();
         let decision = service.decide_pending(&[check.request(&custom)], pending).await;
-        tell(&decision)
+        convert_decision(&decision)
     }
 }

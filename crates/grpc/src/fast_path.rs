@@ -1,5 +1,6 @@
-//! The two methods that are called all the time. Most of their calls are answered where they are taken in: the message is
-//! there, the engine decides at once, and the caller has room for the answer. Only what has to wait gets a task.
+//! The hot methods, `Check` and `ShouldRateLimit`. Most of their calls finish in the connection's task: the message is
+//! complete, the engine decides without the store, and the client's window has room for the response. Only calls that
+//! must wait get a task.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -15,184 +16,196 @@ use tollgate_proto::rls::RateLimitRequest;
 use tollgate_proto::v1::CheckRequest;
 use tonic::{Code, Status};
 
-use super::call::{Call, other_namespace, too_late};
+use super::call::{GrpcCall, deadline_exceeded, other_namespace};
 use super::convert;
-use super::decide::{Decided, decide};
-use super::message::{Line, Message, PREFIX_BYTES};
-use super::method::Method;
-use super::outgoing::{self, Unsent, framed};
+use super::decide::{CheckOutcome, decide};
+use super::message::{CallContext, PREFIX_BYTES, UnaryMessage};
+use super::method::GrpcMethod;
+use super::outgoing::{self, PendingSend, encode_frame};
 use super::services::Services;
-use super::via_tonic::{panicked, until_gone, within};
+use super::via_tonic::{before_deadline, panicked, until_reset};
 use tollgate_net::catch_panic;
 use tollgate_service::Service;
 use tollgate_service::rls::{self, RlsAnswer, RlsError, RlsOutcome};
 use tollgate_telemetry::RlsCallEnd;
 
-/// An answer, framed; or why there is none.
-type Answer = Result<Bytes, Status>;
-type Awaited = Pin<Box<dyn Future<Output = Answer> + Send>>;
+/// The framed response message, or an error status.
+type UnaryResult = Result<Bytes, Status>;
+type PendingUnary = Pin<Box<dyn Future<Output = UnaryResult> + Send>>;
 
-/// What is left to do for a call.
-pub(super) struct Rest {
+/// A call that must wait, to be finished in a task.
+pub(super) struct UnaryTask {
     services: Arc<Services>,
-    call: Call,
-    left: Left,
+    call: GrpcCall,
+    step: UnaryStep,
 }
 
-enum Left {
-    /// Its message is not all there.
-    Read(Message, Line, SendResponse<Bytes>),
-    /// Somebody has to be waited for.
-    Await(Awaited, SendResponse<Bytes>),
-    /// The caller has no room for the answer.
-    Send(Unsent),
+enum UnaryStep {
+    /// The message is incomplete.
+    Read(UnaryMessage, CallContext, SendResponse<Bytes>),
+    /// The store must be awaited.
+    Await(PendingUnary, SendResponse<Bytes>),
+    /// The client's flow-control window is too small for the response.
+    Send(PendingSend),
 }
 
-enum Answered {
-    Now(Answer),
-    Later(Awaited),
+enum UnaryOutcome {
+    Ready(UnaryResult),
+    Pending(PendingUnary),
 }
 
-/// Answers a call, if that can be done at once.
-pub(super) fn begin(
+/// Handles a call; returns the remaining work if the call must wait.
+pub(super) fn start(
     services: &Arc<Services>,
-    call: Call,
-    mut message: Message,
-    line: &Line,
+    call: GrpcCall,
+    mut message: UnaryMessage,
+    context: &CallContext,
     respond: SendResponse<Bytes>,
     cx: &mut Context<'_>,
-) -> Option<Rest> {
-    let rest = |left| Some(Rest { services: services.clone(), call, left });
-    match message.poll(line, cx) {
-        Poll::Pending => rest(Left::Read(message, line.clone(), respond)),
+) -> Option<UnaryTask> {
+    let task = |step| Some(UnaryTask { services: services.clone(), call, step });
+    match message.poll(context, cx) {
+        Poll::Pending => task(UnaryStep::Read(message, context.clone(), respond)),
         Poll::Ready(read) => {
-            match read.map_or_else(|status| Answered::Now(Err(status)), |read| answer(services, call, read)) {
-                Answered::Now(answer) => {
-                    reply(services, call, answer, respond).and_then(|unsent| rest(Left::Send(unsent)))
+            match read.map_or_else(|status| UnaryOutcome::Ready(Err(status)), |read| handle(services, call, read)) {
+                UnaryOutcome::Ready(result) => {
+                    send_result(services, call, result, respond).and_then(|pending| task(UnaryStep::Send(pending)))
                 }
-                Answered::Later(awaited) => rest(Left::Await(awaited, respond)),
+                UnaryOutcome::Pending(pending) => task(UnaryStep::Await(pending, respond)),
             }
         }
     }
 }
 
-impl Rest {
-    /// Does it.
+impl UnaryTask {
+    /// Completes the call.
     pub(super) async fn finish(self) {
-        let Rest { services, call, left } = self;
-        let patience = services.limits().write_timeout;
-        let (answering, mut respond): (Awaited, _) = match left {
-            Left::Send(unsent) => return unsent.send(patience).await,
-            Left::Await(awaited, respond) => (awaited, respond),
-            Left::Read(message, line, respond) => {
-                (Box::pin(read_and_answer(services.clone(), call, message, line)), respond)
+        let UnaryTask { services, call, step } = self;
+        let max_wait = services.limits().write_timeout;
+        let (handling, mut respond): (PendingUnary, _) = match step {
+            UnaryStep::Send(pending) => return pending.send(max_wait).await,
+            UnaryStep::Await(pending, respond) => (pending, respond),
+            UnaryStep::Read(message, context, respond) => {
+                (Box::pin(read_and_handle(services.clone(), call, message, context)), respond)
             }
         };
-        let answering =
-            within(call.deadline, catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, answering))));
-        let answer = match until_gone(&mut respond, answering).await {
+        let handling = before_deadline(
+            call.deadline,
+            catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, handling))),
+        );
+        let result = match until_reset(&mut respond, handling).await {
             None => return services.count(Some(call.method), Code::Cancelled),
-            Some(None) => Err(too_late()),
+            Some(None) => Err(deadline_exceeded()),
             Some(Some(None)) => Err(panicked()),
-            Some(Some(Some(answer))) => answer,
+            Some(Some(Some(result))) => result,
         };
-        if let Some(unsent) = reply(&services, call, answer, respond) {
-            unsent.send(patience).await;
+        if let Some(pending) = send_result(&services, call, result, respond) {
+            pending.send(max_wait).await;
         }
     }
 }
 
-async fn read_and_answer(services: Arc<Services>, call: Call, mut message: Message, line: Line) -> Answer {
-    let read = message.read(&line, services.limits().body_timeout).await?;
-    match answer(&services, call, read) {
-        Answered::Now(answer) => answer,
-        Answered::Later(awaited) => awaited.await,
+async fn read_and_handle(
+    services: Arc<Services>,
+    call: GrpcCall,
+    mut message: UnaryMessage,
+    context: CallContext,
+) -> UnaryResult {
+    let read = message.read(&context, services.limits().body_timeout).await?;
+    match handle(&services, call, read) {
+        UnaryOutcome::Ready(result) => result,
+        UnaryOutcome::Pending(pending) => pending.await,
     }
 }
 
-/// Sends an answer, and counts it.
-fn reply(services: &Services, call: Call, answer: Answer, respond: SendResponse<Bytes>) -> Option<Unsent> {
-    match answer {
+/// Sends the result and counts the call.
+fn send_result(
+    services: &Services,
+    call: GrpcCall,
+    result: UnaryResult,
+    respond: SendResponse<Bytes>,
+) -> Option<PendingSend> {
+    match result {
         Ok(message) => {
             services.count(Some(call.method), Code::Ok);
-            outgoing::answer(respond, message)
+            outgoing::send_unary(respond, message)
         }
         Err(status) => {
-            services.count(Some(call.method), outgoing::fail(respond, status));
+            services.count(Some(call.method), outgoing::send_status(respond, status));
             None
         }
     }
 }
 
-/// Answers a message. What panics is a bug, and is answered as such; it takes nothing else down.
-fn answer(services: &Services, call: Call, mut message: Bytes) -> Answered {
+/// Handles a message. A panic is answered with `INTERNAL` and does not affect other calls of the connection.
+fn handle(services: &Services, call: GrpcCall, mut message: Bytes) -> UnaryOutcome {
     message.advance(PREFIX_BYTES);
-    if call.is_over() {
-        return Answered::Now(Err(too_late())); // nothing is charged for nobody
+    if call.is_expired() {
+        return UnaryOutcome::Ready(Err(deadline_exceeded())); // the caller no longer waits: charge nothing
     }
     let service = &services.service;
-    let answering = AssertUnwindSafe(|| match call.method {
-        Method::ShouldRateLimit => should_rate_limit(service, call, message),
+    let handling = AssertUnwindSafe(|| match call.method {
+        GrpcMethod::ShouldRateLimit => should_rate_limit(service, call, message),
         _ => check(service, call, message),
     });
-    catch_unwind(answering).unwrap_or_else(|_| Answered::Now(Err(panicked())))
+    catch_unwind(handling).unwrap_or_else(|_| UnaryOutcome::Ready(Err(panicked())))
 }
 
-fn unreadable(error: &prost::DecodeError) -> Answered {
-    Answered::Now(Err(Status::invalid_argument(error.to_string())))
+fn unreadable(error: &prost::DecodeError) -> UnaryOutcome {
+    UnaryOutcome::Ready(Err(Status::invalid_argument(error.to_string())))
 }
 
-fn check(service: &Arc<Service>, call: Call, message: Bytes) -> Answered {
+fn check(service: &Arc<Service>, call: GrpcCall, message: Bytes) -> UnaryOutcome {
     let request = match CheckRequest::decode(message) {
         Ok(request) => request,
         Err(error) => return unreadable(&error),
     };
     let namespace = if request.namespace.is_empty() { Request::DEFAULT_NAMESPACE } else { &request.namespace };
     if !call.scope.is_for_all() && !service.may_ask(call.scope, namespace) {
-        return Answered::Now(Err(other_namespace()));
+        return UnaryOutcome::Ready(Err(other_namespace()));
     }
-    let tell = |decision: &Decision| convert::response(decision).map(|response| framed(&response));
-    match decide(service, request, tell) {
-        Ok(Decided::Now(answer)) => Answered::Now(answer),
-        Ok(Decided::Later(later)) => {
+    let encode = |decision: &Decision| convert::response(decision).map(|response| encode_frame(&response));
+    match decide(service, request, encode) {
+        Ok(CheckOutcome::Ready(result)) => UnaryOutcome::Ready(result),
+        Ok(CheckOutcome::Pending(pending)) => {
             let service = service.clone();
-            Answered::Later(Box::pin(async move { later.decide(&service, tell).await }))
+            UnaryOutcome::Pending(Box::pin(async move { pending.decide(&service, encode).await }))
         }
-        Err(fault) => Answered::Now(Err(convert::unreadable(&fault))),
+        Err(fault) => UnaryOutcome::Ready(Err(convert::unreadable(&fault))),
     }
 }
 
-fn should_rate_limit(service: &Arc<Service>, call: Call, message: Bytes) -> Answered {
+fn should_rate_limit(service: &Arc<Service>, call: GrpcCall, message: Bytes) -> UnaryOutcome {
     let request = match RateLimitRequest::decode(message) {
         Ok(request) => request,
         Err(error) => return unreadable(&error),
     };
     if !call.scope.is_for_all() && !service.may_ask(call.scope, &request.domain) {
-        return Answered::Now(Err(other_namespace()));
+        return UnaryOutcome::Ready(Err(other_namespace()));
     }
-    let tell = |service: &Service, answer: Result<RlsAnswer, RlsError>| {
-        answer.map(|answer| framed(&answer.response)).map_err(|refused| of_refused(service, &refused))
+    let encode = |service: &Service, result: Result<RlsAnswer, RlsError>| {
+        result.map(|result| encode_frame(&result.response)).map_err(|error| rls_status(service, &error))
     };
     match rls::try_now(service, &request) {
-        RlsOutcome::Done(answer) => Answered::Now(tell(service, answer)),
-        RlsOutcome::Later(begun) => {
+        RlsOutcome::Done(result) => UnaryOutcome::Ready(encode(service, result)),
+        RlsOutcome::Later(pending) => {
             let service = service.clone();
-            Answered::Later(Box::pin(
-                async move { tell(&service, rls::should_rate_limit(&service, &request, begun).await) },
-            ))
+            UnaryOutcome::Pending(Box::pin(async move {
+                encode(&service, rls::should_rate_limit(&service, &request, pending).await)
+            }))
         }
     }
 }
 
-fn of_refused(service: &Service, refused: &RlsError) -> Status {
+fn rls_status(service: &Service, error: &RlsError) -> Status {
     let calls = &service.rls_stats.calls;
-    match refused {
+    match error {
         RlsError::Invalid(_) => calls.count(RlsCallEnd::ServiceError),
         RlsError::StoreUnavailable => calls.count(RlsCallEnd::StoreError),
     }
-    match refused {
-        refused if service.rls.unknown_errors => Status::unknown(refused.to_string()),
+    match error {
+        error if service.rls.unknown_errors => Status::unknown(error.to_string()),
         RlsError::Invalid(why) => Status::invalid_argument(why),
-        RlsError::StoreUnavailable => Status::unavailable(refused.to_string()),
+        RlsError::StoreUnavailable => Status::unavailable(error.to_string()),
     }
 }

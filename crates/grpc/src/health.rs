@@ -1,6 +1,6 @@
-//! `grpc.health.v1`: may calls be sent here? No while a shared store has not been seen since the start, and no from the
-//! signal to stop on, some time before the listener closes. A store that goes away later is no reason: decisions are then made by
-//! policy, and a balancer that took all nodes out would turn a hiccup of the store into an outage.
+//! `grpc.health.v1`. Not serving until a shared store was reachable once, and not serving once the drain is announced,
+//! some time before the listener closes. A store that fails later does not change the status: the fallback policy then
+//! decides, and a load balancer that removed all nodes would turn a short store failure into an outage.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use tonic::{Request, Response, Status};
 use tollgate_net::Drain;
 use tollgate_service::Service;
 
-/// What may be asked about; all of it serves, or none.
+/// Known service names. All share one status.
 const NAMES: [&str; 4] = ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService", "tollgate.v1.Tollgate"];
 
-/// How often somebody who watches has a store looked at that was not seen yet.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often a watch checks a store that has not been reachable yet.
+const STORE_POLL_EVERY: Duration = Duration::from_millis(500);
 
-/// Tells whether calls may be sent here. Clones are the same.
+/// Implements the health service. Clones share state.
 #[derive(Clone)]
 pub(super) struct HealthService {
     service: Arc<Service>,
@@ -44,29 +44,30 @@ impl HealthService {
         }
     }
 
-    /// Tells how it is, and again whenever that changes, until nobody listens or the connection is about to end.
-    async fn tell(
+    /// Sends the status, and again after every change, until the client cancels or the connection closes.
+    async fn watch_status(
         self,
-        known: bool,
-        told: mpsc::Sender<Result<HealthCheckResponse, Status>>,
-        leave: CancellationToken,
+        is_known: bool,
+        updates: mpsc::Sender<Result<HealthCheckResponse, Status>>,
+        closing: CancellationToken,
     ) {
         let mut last = None;
         loop {
-            let status = if known { self.status().await } else { ServingStatus::ServiceUnknown };
-            if last.replace(status) != Some(status) && told.send(Ok(response(status))).await.is_err() {
+            let status = if is_known { self.status().await } else { ServingStatus::ServiceUnknown };
+            if last.replace(status) != Some(status) && updates.send(Ok(response(status))).await.is_err() {
                 return;
             }
             let drain = &self.drain;
-            let is_new = status == ServingStatus::NotServing && !drain.is_announced();
+            let is_store_pending = status == ServingStatus::NotServing && !drain.is_announced();
             tokio::select! {
-                () = told.closed() => return,
-                () = leave.cancelled() => break,
+                () = updates.closed() => return,
+                () = closing.cancelled() => break,
                 () = drain.announced(), if !drain.is_announced() => {}
-                () = sleep(LOOK_EVERY), if is_new => {}
+                () = sleep(STORE_POLL_EVERY), if is_store_pending => {}
             }
         }
-        let _ = told.send(Err(Status::unavailable("this server is going away: ask again"))).await; // or nobody listens
+        // Fails if the client has gone.
+        let _ = updates.send(Err(Status::unavailable("this server is going away: ask again"))).await;
     }
 }
 
@@ -86,15 +87,15 @@ impl Health for HealthService {
     }
 
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthUpdates>, Status> {
-        let known = NAMES.contains(&request.get_ref().service.as_str());
-        let leave = request.extensions().get::<CancellationToken>().cloned().unwrap_or_default();
-        let (told, heard) = mpsc::channel(1);
-        tokio::spawn(self.clone().tell(known, told, leave));
-        Ok(Response::new(HealthUpdates(heard)))
+        let is_known = NAMES.contains(&request.get_ref().service.as_str());
+        let closing = request.extensions().get::<CancellationToken>().cloned().unwrap_or_default();
+        let (updates, receiver) = mpsc::channel(1);
+        tokio::spawn(self.clone().watch_status(is_known, updates, closing));
+        Ok(Response::new(HealthUpdates(receiver)))
     }
 }
 
-/// What somebody who watches is told.
+/// Response stream of `Watch`.
 pub(super) struct HealthUpdates(mpsc::Receiver<Result<HealthCheckResponse, Status>>);
 
 impl Stream for HealthUpdates {

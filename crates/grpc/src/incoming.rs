@@ -1,5 +1,5 @@
-//! The body of a call as tonic reads it: the one message of a unary call, which is all there; or one message after the
-//! other, each in its time and with room for what has come in.
+//! Request body as tonic reads it: the complete message of a unary call, or a stream of messages. Each message of a
+//! stream has a time limit, and its buffered part is charged to the connection's byte budget.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,54 +12,64 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-use super::message::{Line, PREFIX_BYTES, length, no_room};
+use super::message::{CallContext, PREFIX_BYTES, budget_exhausted, length};
 use tollgate_net::{Deadline, StreamBudget};
 
-/// The body of a call.
+/// The request body of a call.
 pub(super) enum Incoming {
     /// One message, with its prefix.
-    One(Option<Bytes>),
-    /// Any number of them.
-    Many(Box<Many>),
+    Unary(Option<Bytes>),
+    /// Any number of messages.
+    Streaming(Box<MessageStream>),
 }
 
-/// Messages that come one after the other.
-pub(super) struct Many {
+/// The messages of a client-streaming call.
+pub(super) struct MessageStream {
     body: RecvStream,
-    /// The longest message.
-    longest: usize,
-    /// How long a message may take, and how long there may be none.
-    patience: Duration,
+    /// Size limit of a message.
+    max_message_bytes: usize,
+    /// Time limit for one message, and for the gap before it.
+    max_wait: Duration,
     deadline: Deadline,
-    line: Line,
-    leave: Pin<Box<WaitForCancellationFutureOwned>>,
-    scan: Scan,
-    place: StreamBudget,
-    over: bool,
+    context: CallContext,
+    closing: Pin<Box<WaitForCancellationFutureOwned>>,
+    scanner: MessageScanner,
+    reservation: StreamBudget,
+    is_finished: bool,
 }
 
-impl Many {
-    /// The messages in a body, each of at most so many bytes, until the connection is about to be closed.
+impl MessageStream {
+    /// Reads the messages of `body` until the connection is about to close.
     pub(super) fn new(
         body: RecvStream,
-        longest: usize,
-        patience: Duration,
-        line: Line,
-        leave: CancellationToken,
-    ) -> Many {
-        let deadline = Deadline::new(Instant::now() + patience);
-        let leave = Box::pin(leave.cancelled_owned());
-        let (scan, place) = (Scan::default(), StreamBudget::default());
-        Many { body, longest, patience, deadline, line, leave, scan, place, over: false }
+        max_message_bytes: usize,
+        max_wait: Duration,
+        context: CallContext,
+        closing: CancellationToken,
+    ) -> MessageStream {
+        let deadline = Deadline::new(Instant::now() + max_wait);
+        let closing = Box::pin(closing.cancelled_owned());
+        let (scanner, reservation) = (MessageScanner::default(), StreamBudget::default());
+        MessageStream {
+            body,
+            max_message_bytes,
+            max_wait,
+            deadline,
+            context,
+            closing,
+            scanner,
+            reservation,
+            is_finished: false,
+        }
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
-        if self.over {
+        if self.is_finished {
             return Poll::Ready(None);
         }
         let piece = self.poll_next(cx);
         if let Poll::Ready(None | Some(Err(_))) = piece {
-            self.over = true;
+            self.is_finished = true;
         }
         piece
     }
@@ -71,7 +81,7 @@ impl Many {
         if self.deadline.poll(cx).is_ready() {
             return Poll::Ready(Some(Err(Status::deadline_exceeded("no message arrived in time"))));
         }
-        if self.leave.as_mut().poll(cx).is_ready() {
+        if self.closing.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Some(Err(Status::unavailable("this server is going away: call again"))));
         }
         Poll::Pending
@@ -80,14 +90,16 @@ impl Many {
     fn take(&mut self, piece: Bytes) -> Result<Bytes, Status> {
         let _ = self.body.flow_control().release_capacity(piece.len()); // fails if the call is over
         if !piece.is_empty() {
-            self.line.io_activity.got_on();
+            self.context.io_activity.record_progress();
         }
-        if self.scan.scope(&piece, self.longest)? {
-            self.deadline.set(Instant::now() + self.patience);
+        if self.scanner.advance(&piece, self.max_message_bytes)? {
+            self.deadline.set(Instant::now() + self.max_wait);
         }
-        self.place.grow(&self.line.share, self.scan.begun() as u64).ok_or_else(no_room)?;
-        if self.scan.begun() == 0 {
-            self.place = StreamBudget::default(); // the next one is another message
+        self.reservation
+            .grow(&self.context.budget, self.scanner.partial_bytes() as u64)
+            .ok_or_else(budget_exhausted)?;
+        if self.scanner.partial_bytes() == 0 {
+            self.reservation = StreamBudget::default(); // the message is complete
         }
         Ok(piece)
     }
@@ -99,16 +111,16 @@ impl Body for Incoming {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let piece = match &mut *self {
-            Incoming::One(message) => Poll::Ready(message.take().map(Ok)),
-            Incoming::Many(many) => many.poll_piece(cx),
+            Incoming::Unary(message) => Poll::Ready(message.take().map(Ok)),
+            Incoming::Streaming(messages) => messages.poll_piece(cx),
         };
         piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Incoming::One(message) => message.is_none(),
-            Incoming::Many(many) => many.over || many.body.is_end_stream(),
+            Incoming::Unary(message) => message.is_none(),
+            Incoming::Streaming(messages) => messages.is_finished || messages.body.is_end_stream(),
         }
     }
 
@@ -117,44 +129,44 @@ impl Body for Incoming {
     }
 }
 
-/// Follows where messages begin and end.
+/// Tracks message boundaries in a byte stream.
 #[derive(Default)]
-struct Scan {
+struct MessageScanner {
     prefix: [u8; PREFIX_BYTES],
-    /// Bytes of the prefix that were seen.
+    /// Bytes of the prefix read so far.
     seen: usize,
-    /// The length of the message.
+    /// Length of the current message.
     length: usize,
-    /// Bytes of it that are still to come.
+    /// Bytes of the current message still to come.
     left: usize,
 }
 
-impl Scan {
-    /// Passes over a piece: true if a message begins or ends in it. An error if one is too long.
-    fn scope(&mut self, mut piece: &[u8], most: usize) -> Result<bool, Status> {
-        let mut turned = false;
+impl MessageScanner {
+    /// Scans a piece: true if a message begins or ends in it. Fails if a message is too long.
+    fn advance(&mut self, mut piece: &[u8], max_bytes: usize) -> Result<bool, Status> {
+        let mut crossed = false;
         loop {
             let passed = self.left.min(piece.len());
             self.left -= passed;
-            turned |= passed > 0 && self.left == 0;
+            crossed |= passed > 0 && self.left == 0;
             piece = piece.get(passed..).unwrap_or_default();
-            let Some((byte, rest)) = piece.split_first() else { return Ok(turned) };
-            if let Some(place) = self.prefix.get_mut(self.seen) {
-                *place = *byte;
+            let Some((byte, rest)) = piece.split_first() else { return Ok(crossed) };
+            if let Some(slot) = self.prefix.get_mut(self.seen) {
+                *slot = *byte;
             }
-            turned |= self.seen == 0;
+            crossed |= self.seen == 0;
             piece = rest;
             self.seen += 1;
             if self.seen == PREFIX_BYTES {
                 self.seen = 0;
-                self.length = length(self.prefix, most)?;
+                self.length = length(self.prefix, max_bytes)?;
                 self.left = self.length;
             }
         }
     }
 
-    /// How much of a message is there that is not all there.
-    fn begun(&self) -> usize {
+    /// Bytes of the incomplete message read so far.
+    fn partial_bytes(&self) -> usize {
         if self.left == 0 { self.seen } else { PREFIX_BYTES + self.length - self.left }
     }
 }
@@ -164,25 +176,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_messages_however_they_are_cut() {
+    fn finds_message_boundaries_for_every_chunk_size() {
         let bytes = [&[0, 0, 0, 0, 3, 1, 2, 3][..], &[0, 0, 0, 0, 0], &[0, 0, 0, 1, 0], &[7; 256]].concat();
         for size in 1..=bytes.len() {
-            let mut scan = Scan::default();
-            let turned = bytes.chunks(size).filter(|piece| scan.scope(piece, 256).unwrap()).count();
-            assert_eq!((scan.seen, scan.left, scan.begun()), (0, 0, 0), "in pieces of {size}");
-            let most = if size == 1 { 5 } else { bytes.len().div_ceil(size).min(5) };
-            assert!((1..=most).contains(&turned), "{turned} turns in pieces of {size}");
+            let mut scanner = MessageScanner::default();
+            let crossed = bytes.chunks(size).filter(|piece| scanner.advance(piece, 256).unwrap()).count();
+            assert_eq!((scanner.seen, scanner.left, scanner.partial_bytes()), (0, 0, 0), "in pieces of {size}");
+            let max_crossed = if size == 1 { 5 } else { bytes.len().div_ceil(size).min(5) };
+            assert!((1..=max_crossed).contains(&crossed), "a boundary in {crossed} pieces of {size} bytes");
         }
-        let too_long = Scan::default().scope(&bytes, 255).unwrap_err();
+        let too_long = MessageScanner::default().advance(&bytes, 255).unwrap_err();
         assert_eq!(too_long.code(), tonic::Code::ResourceExhausted);
-        let compressed = Scan::default().scope(&[1, 0, 0, 0, 0], 255).unwrap_err();
+        let compressed = MessageScanner::default().advance(&[1, 0, 0, 0, 0], 255).unwrap_err();
         assert_eq!(compressed.code(), tonic::Code::Unimplemented);
     }
 
     #[test]
-    fn knows_what_is_there_of_a_message() {
-        let mut scan = Scan::default();
-        for (piece, turns, begun) in [
+    fn counts_the_bytes_of_an_incomplete_message() {
+        let mut scanner = MessageScanner::default();
+        for (piece, crosses, partial_bytes) in [
             (&[0, 0][..], true, 2),
             (&[0, 0], false, 4),
             (&[9], false, 5),
@@ -190,8 +202,8 @@ mod tests {
             (&[1], true, 0),
             (&[0, 0, 0, 0, 0, 0, 0, 0, 0], true, 4),
         ] {
-            assert_eq!(scan.scope(piece, 256).unwrap(), turns);
-            assert_eq!(scan.begun(), begun);
+            assert_eq!(scanner.advance(piece, 256).unwrap(), crosses);
+            assert_eq!(scanner.partial_bytes(), partial_bytes);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! How long a connection lives. One timer, and no look at the clock for a call that is answered at once.
+//! Connection lifetime: pings, maximum age, idle and write timeouts, drain. One timer per connection, and no clock read
+//! for calls on the fast path.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,109 +14,115 @@ use super::io_activity::{IoActivity, TrackedIo};
 use tollgate_net::IDLE_GRACE;
 use tollgate_net::{Deadline, ListenerContext, NetLimits};
 
-/// How often a silent caller is asked whether it is there, and how long it may take to say so.
+/// Ping interval for a silent client, and the time limit for its pong.
 const PING_EVERY: Duration = Duration::from_secs(20);
-const PING_WITHIN: Duration = Duration::from_secs(10);
-/// How long a caller that was told to go may take to do so, once all of its calls have been answered.
-const GOODBYE: Duration = Duration::from_secs(2);
-/// How much the age of connections differs, in percent either way: those that came together do not leave together.
+const PONG_WITHIN: Duration = Duration::from_secs(10);
+/// How long a client may keep the connection open after GOAWAY, once all calls are complete.
+const GOAWAY_GRACE: Duration = Duration::from_secs(2);
+/// Random spread of the maximum age, in percent either way, so that connections opened together do not close together.
 const AGE_SPREAD_PERCENT: u32 = 10;
 
-/// Bytes that may come in while no call gets on, between two looks: pings, windows, settings and what nobody knows. An
-/// honest caller sends a thousandth of it; as much may be on its way to calls that have not read it yet.
+/// Bytes that may arrive between two timer checks while no call makes progress: pings, window updates, settings and
+/// unknown frames. A normal client sends a thousandth of that; messages that calls have not read yet may be as large.
 pub(super) const IDLE_BYTES_MAX: u64 = 512 << 10;
 
-type H2 = Connection<TrackedIo, Bytes>;
+/// The server side of an h2 connection.
+pub(super) type H2Connection = Connection<TrackedIo, Bytes>;
 
-/// What the keep_alive found.
+/// What the connection loop must do next.
 pub(super) enum KeepAliveAction {
-    /// Nothing to do until something happens.
-    Well,
-    /// The caller is to be told something.
-    HealthUpdates,
-    /// The connection is to be closed.
-    Over,
+    /// Wait for the next event.
+    Wait,
+    /// Poll h2 to send a queued frame.
+    Flush,
+    /// Close the connection.
+    Close,
 }
 
-/// Keeps one connection.
+/// Lifetime state of one connection.
 pub(super) struct KeepAlive {
     io_activity: IoActivity,
     ping: Option<PingPong>,
     timer: Deadline,
     limits: NetLimits,
-    /// Cancelled when calls that have no end of their own have to find one.
-    leave: CancellationToken,
-    /// When the connection is old.
-    old: Instant,
-    /// Calls so far, and how many there were when it was last looked.
+    /// Cancelled when open-ended calls must end.
+    closing: CancellationToken,
+    /// When the connection reaches its maximum age.
+    max_age_at: Instant,
+    /// Calls accepted so far.
     calls: u64,
-    looked: Looked,
-    /// When an answer to our ping is due.
+    last_check: LastCheck,
+    /// When the pong is due.
     pong_due: Option<Instant>,
-    leaving: Option<Leaving>,
-    /// The caller was told that this is too much.
+    shutdown: Option<GracefulShutdown>,
+    /// GOAWAY with `ENHANCE_YOUR_CALM` was queued.
     is_flooded: bool,
 }
 
-/// What was seen at the last look.
-struct Looked {
+/// Counters at the last periodic check.
+struct LastCheck {
     at: Instant,
     calls: u64,
     reads: u64,
-    /// Since when there is no call.
+    /// Since when there has been no call.
     idle_since: Instant,
 }
 
-/// A connection whose caller was told to go.
-struct Leaving {
-    /// When calls without an end of their own are ended.
-    last_call: Instant,
-    /// When it is closed, if nothing is under way.
-    over: Instant,
+/// State after GOAWAY.
+struct GracefulShutdown {
+    /// When open-ended calls are cancelled.
+    cancel_at: Instant,
+    /// When the connection is closed, if no call is running.
+    close_at: Instant,
 }
 
 impl KeepAlive {
-    pub(super) fn new(h2: &mut H2, io_activity: IoActivity, max_age: Duration, context: &ListenerContext) -> KeepAlive {
+    pub(super) fn new(
+        h2: &mut H2Connection,
+        io_activity: IoActivity,
+        max_age: Duration,
+        context: &ListenerContext,
+    ) -> KeepAlive {
         let now = Instant::now();
-        let looked = Looked { at: now, calls: 0, reads: 0, idle_since: now };
+        let last_check = LastCheck { at: now, calls: 0, reads: 0, idle_since: now };
         let spread = max_age * AGE_SPREAD_PERCENT / 100;
-        let share = (tollgate_engine::random::fast() >> 32) as u32;
-        let more = (2 * spread).mul_f64(f64::from(share) / f64::from(u32::MAX));
+        let fraction = (tollgate_engine::random::fast() >> 32) as u32;
+        let jitter = (2 * spread).mul_f64(f64::from(fraction) / f64::from(u32::MAX));
         let mut keep_alive = KeepAlive {
             io_activity,
             ping: h2.ping_pong(),
             timer: Deadline::new(now),
             limits: context.limits,
-            leave: CancellationToken::new(),
-            old: now + (max_age - spread) + more,
+            closing: CancellationToken::new(),
+            max_age_at: now + (max_age - spread) + jitter,
             calls: 0,
-            looked,
+            last_check,
             pong_due: None,
-            leaving: None,
+            shutdown: None,
             is_flooded: false,
         };
         keep_alive.set_timer();
         keep_alive
     }
 
-    /// A call came in.
-    pub(super) fn called(&mut self) {
+    /// Records an accepted call.
+    pub(super) fn record_call(&mut self) {
         self.calls += 1;
-        self.io_activity.got_on();
+        self.io_activity.record_progress();
     }
 
-    /// Cancelled when calls that have no end of their own have to find one.
-    pub(super) fn leave(&self) -> &CancellationToken {
-        &self.leave
+    /// Cancelled when open-ended calls must end.
+    pub(super) fn closing(&self) -> &CancellationToken {
+        &self.closing
     }
 
-    /// The end of the server has begun.
-    pub(super) fn drain(&mut self, h2: &mut H2) {
-        self.begin_leaving(h2, IDLE_GRACE);
+    /// Starts the graceful shutdown because the server drains.
+    pub(super) fn drain(&mut self, h2: &mut H2Connection) {
+        self.begin_shutdown(h2, IDLE_GRACE);
     }
 
-    /// Looks after the connection; `busy` if calls are under way in tasks.
-    pub(super) fn keep(&mut self, h2: &mut H2, busy: bool, cx: &mut Context<'_>) -> KeepAliveAction {
+    /// Checks the limits; `busy` if calls are running in tasks.
+    pub(super) fn poll(&mut self, h2: &mut H2Connection, busy: bool, cx: &mut Context<'_>) -> KeepAliveAction {
         if let Some(ping) = &mut self.ping
             && self.pong_due.is_some()
             && ping.poll_pong(cx).is_ready()
@@ -123,97 +130,97 @@ impl KeepAlive {
             self.pong_due = None;
         }
         if self.is_flooded {
-            return KeepAliveAction::Over; // it was told once, if it could be
+            return KeepAliveAction::Close; // GOAWAY was sent, as far as the socket took it
         }
         if self.io_activity.idle_bytes() > IDLE_BYTES_MAX {
             h2.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
             self.is_flooded = true;
-            return KeepAliveAction::HealthUpdates;
+            return KeepAliveAction::Flush;
         }
-        if self.io_activity.stuck().is_some() {
+        if self.io_activity.write_blocked_since().is_some() {
             self.set_timer();
         }
         while let Poll::Ready(()) = self.timer.poll(cx) {
-            let kept = self.look(h2, busy || h2.has_streams());
+            let action = self.on_timer(h2, busy || h2.has_streams());
             self.set_timer();
-            if !matches!(kept, KeepAliveAction::Well) {
-                return kept;
+            if !matches!(action, KeepAliveAction::Wait) {
+                return action;
             }
         }
-        KeepAliveAction::Well
+        KeepAliveAction::Wait
     }
 
-    /// The timer rang: what is due?
-    fn look(&mut self, h2: &mut H2, busy: bool) -> KeepAliveAction {
+    /// Handles an expired timer.
+    fn on_timer(&mut self, h2: &mut H2Connection, busy: bool) -> KeepAliveAction {
         let now = Instant::now();
-        if self.io_activity.stuck().is_some_and(|since| now >= since + self.limits.write_timeout) {
-            return KeepAliveAction::Over; // nobody reads what we write
+        if self.io_activity.write_blocked_since().is_some_and(|since| now >= since + self.limits.write_timeout) {
+            return KeepAliveAction::Close; // the client does not read
         }
         if self.pong_due.is_some_and(|due| now >= due) {
-            return KeepAliveAction::Over; // nobody is there
+            return KeepAliveAction::Close; // no pong: the client is gone
         }
-        if let Some(leaving) = &mut self.leaving {
-            if now >= leaving.last_call {
-                self.leave.cancel();
+        if let Some(shutdown) = &mut self.shutdown {
+            if now >= shutdown.cancel_at {
+                self.closing.cancel();
             }
-            if now >= leaving.over {
+            if now >= shutdown.close_at {
                 if !busy {
-                    return KeepAliveAction::Over;
+                    return KeepAliveAction::Close;
                 }
-                leaving.over = now + GOODBYE; // every call has a deadline of its own
+                shutdown.close_at = now + GOAWAY_GRACE; // running calls have deadlines of their own
             }
-        } else if now >= self.old {
-            self.begin_leaving(h2, self.limits.drain_timeout);
-            return KeepAliveAction::HealthUpdates;
+        } else if now >= self.max_age_at {
+            self.begin_shutdown(h2, self.limits.drain_timeout);
+            return KeepAliveAction::Flush;
         }
-        if now < self.looked.at + self.look_every() {
-            return KeepAliveAction::Well;
+        if now < self.last_check.at + self.check_interval() {
+            return KeepAliveAction::Wait;
         }
-        let Looked { calls, reads, idle_since, .. } = self.looked;
+        let LastCheck { calls, reads, idle_since, .. } = self.last_check;
         let idle_since = if busy || self.calls != calls { now } else { idle_since };
         let silent = self.io_activity.reads() == reads;
-        self.io_activity.got_on(); // what came with the time is no flood
-        self.looked = Looked { at: now, calls: self.calls, reads: self.io_activity.reads(), idle_since };
-        if self.leaving.is_none() && now >= idle_since + self.limits.idle_timeout {
-            self.begin_leaving(h2, Duration::ZERO);
-            return KeepAliveAction::HealthUpdates;
+        self.io_activity.record_progress(); // the byte limit applies per interval
+        self.last_check = LastCheck { at: now, calls: self.calls, reads: self.io_activity.reads(), idle_since };
+        if self.shutdown.is_none() && now >= idle_since + self.limits.idle_timeout {
+            self.begin_shutdown(h2, Duration::ZERO);
+            return KeepAliveAction::Flush;
         }
         if silent && self.pong_due.is_none() && self.ping_now() {
-            self.pong_due = Some(now + PING_WITHIN);
-            return KeepAliveAction::HealthUpdates;
+            self.pong_due = Some(now + PONG_WITHIN);
+            return KeepAliveAction::Flush;
         }
-        KeepAliveAction::Well
+        KeepAliveAction::Wait
     }
 
     fn ping_now(&mut self) -> bool {
         self.ping.as_mut().is_some_and(|ping| ping.send_ping(Ping::opaque()).is_ok())
     }
 
-    /// Tells the caller to go: no new calls, and those under way have `grace` to end by themselves.
-    fn begin_leaving(&mut self, h2: &mut H2, grace: Duration) {
-        if self.leaving.is_none() {
+    /// Sends GOAWAY: no new calls; running calls have `grace` to end by themselves.
+    fn begin_shutdown(&mut self, h2: &mut H2Connection, grace: Duration) {
+        if self.shutdown.is_none() {
             h2.graceful_shutdown();
         }
-        let last_call = Instant::now() + grace;
-        let last_call = self.leaving.as_ref().map_or(last_call, |leaving| leaving.last_call.min(last_call));
-        self.leaving = Some(Leaving { last_call, over: last_call + GOODBYE });
+        let cancel_at = Instant::now() + grace;
+        let cancel_at = self.shutdown.as_ref().map_or(cancel_at, |shutdown| shutdown.cancel_at.min(cancel_at));
+        self.shutdown = Some(GracefulShutdown { cancel_at, close_at: cancel_at + GOAWAY_GRACE });
         self.set_timer();
     }
 
-    fn look_every(&self) -> Duration {
+    fn check_interval(&self) -> Duration {
         PING_EVERY.min(self.limits.idle_timeout)
     }
 
-    /// Sets the timer to what is due next.
+    /// Sets the timer to the earliest due time.
     fn set_timer(&mut self) {
-        let stuck = self.io_activity.stuck().map(|since| since + self.limits.write_timeout);
-        let leaving = self.leaving.as_ref().map(|leaving| match self.leave.is_cancelled() {
-            false => leaving.last_call,
-            true => leaving.over,
+        let blocked = self.io_activity.write_blocked_since().map(|since| since + self.limits.write_timeout);
+        let shutdown = self.shutdown.as_ref().map(|shutdown| match self.closing.is_cancelled() {
+            false => shutdown.cancel_at,
+            true => shutdown.close_at,
         });
-        let end = leaving.unwrap_or(self.old);
-        let look = self.looked.at + self.look_every();
-        let next = [stuck, self.pong_due, Some(end)].into_iter().flatten().fold(look, Instant::min);
+        let end = shutdown.unwrap_or(self.max_age_at);
+        let periodic = self.last_check.at + self.check_interval();
+        let next = [blocked, self.pong_due, Some(end)].into_iter().flatten().fold(periodic, Instant::min);
         self.timer.set(next);
     }
 }

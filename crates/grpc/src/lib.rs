@@ -1,22 +1,26 @@
-//! gRPC as a transport: Tollgate's own service, Envoy's rate limit service, health and reflection.
+//! gRPC transport: Tollgate's own service, Envoy's rate limit service, health and reflection.
 //!
-//! Connections are served on `h2` itself, in a loop of our own. That is where the price of a call is decided: the two
-//! methods that are called all the time are answered in the task of their connection, without a task, a channel or a box
-//! of their own; and where the caps and deadlines are, which a framework would hide. Everything else is carried through
-//! the services that tonic generates, over the same streams.
+//! Connections run directly on `h2`, because the connection loop determines the cost of a call. The two hot methods
+//! (`Check`, `ShouldRateLimit`) usually complete in the connection's own task, without a spawned task, channel or box.
+//! Caps and deadlines are set here too; a framework would hide them. All other methods go through the services that
+//! tonic generates, over the same streams.
 //!
-//! | file | does |
+//! | file | contents |
 //! |---|---|
-//! | `connection` | one connection: takes calls in, begins and ends them |
-//! | `keep_alive` | how long a connection lives: pings, age, silence, writes that nobody reads, the drain |
-//! | `io_activity` | notices whether bytes move |
-//! | `call` | what the head of a call says: method, token, deadline |
-//! | `fast_path` | the calls that are answered at once |
-//! | `via_tonic` | all others, by way of tonic |
-//! | `incoming`, `outgoing` | bodies and answers, as fast and as long as they may be |
-//! | `message` | the one message of a unary call |
-//! | `convert`, `decide` | messages become requests, decisions messages |
-//! | `service`, `stream`, `health` | what is answered |
+//! | `connection.rs` | connection loop: accepts calls and starts them |
+//! | `keep_alive.rs` | connection lifetime: pings, maximum age, idle and write timeouts, drain |
+//! | `io_activity.rs` | stream wrapper that counts reads and detects blocked writes |
+//! | `method.rs` | list of methods and their paths |
+//! | `call.rs`, `timeout.rs` | call head: method, token, `grpc-timeout` |
+//! | `message.rs` | length-prefixed message of a unary call |
+//! | `fast_path.rs` | `Check` and `ShouldRateLimit`, without tonic |
+//! | `via_tonic.rs` | all other methods, through tonic |
+//! | `incoming.rs`, `outgoing.rs` | request and response bodies, with size and time limits |
+//! | `convert.rs` | messages to requests, decisions to messages |
+//! | `decide.rs` | decides one check, synchronously if the store allows |
+//! | `services.rs` | services and settings shared by a listener's connections |
+//! | `tollgate_v1.rs`, `stream.rs`, `health.rs` | service implementations |
+//! | `metrics.rs` | calls by method and status code |
 
 mod call;
 mod connection;
@@ -43,18 +47,18 @@ use tollgate_config::GrpcSettings;
 use tollgate_net::{Drain, ListenerContext, NetLimits, Peer, Protocol, Stream};
 use tollgate_service::Service;
 
-pub use self::method::Method;
+pub use self::method::GrpcMethod;
 pub use self::metrics::GrpcMetrics;
 
 use self::services::Services;
 
-/// What the gRPC transport is made of.
+/// Dependencies and settings of the gRPC transport.
 pub struct GrpcConfig {
-    /// Answers the questions.
+    /// Decides the requests.
     pub service: Arc<Service>,
     /// Caps on messages.
     pub limits: NetLimits,
-    /// Health checks fail once it is announced.
+    /// Health checks fail once the drain is announced.
     pub drain: Drain,
     /// Counts calls.
     pub metrics: Arc<GrpcMetrics>,
@@ -62,11 +66,11 @@ pub struct GrpcConfig {
     pub settings: GrpcSettings,
 }
 
-/// gRPC as a listener serves it.
+/// The gRPC protocol, as served by a listener.
 pub struct Grpc(Arc<Services>);
 
 impl Grpc {
-    /// gRPC over the service.
+    /// Builds the transport.
     pub fn new(config: GrpcConfig) -> Grpc {
         Grpc(Arc::new(Services::new(config)))
     }
@@ -78,6 +82,6 @@ impl Protocol for Grpc {
     }
 
     fn too_many_connections(&self) -> &'static [u8] {
-        b"" // nothing could be said before the caller's settings are known
+        b"" // HTTP/2 has no error reply before the client's settings arrive
     }
 }

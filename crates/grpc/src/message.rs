@@ -1,4 +1,4 @@
-//! The one message of a unary call: a flag, a length, and so many bytes.
+//! The length-prefixed message of a unary call: compression flag, length, bytes.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -12,44 +12,51 @@ use tonic::Status;
 use super::io_activity::IoActivity;
 use tollgate_net::{ConnectionBudget, FREE_BYTES, StreamBudget};
 
-/// Flag and length before every message.
+/// Bytes of the flag and length before every message.
 pub(super) const PREFIX_BYTES: usize = 5;
-/// What a call takes that waits for its caller, beside the bytes that have come in: a task, and what is known of the call.
+/// Memory of a call that waits for its message, apart from the bytes received: its task and state.
 const WAITING_BYTES: u64 = 2 << 10;
 
-/// What a call has of the connection it came on. Clones are the same.
+/// Connection state that each of its calls uses. Clones share it.
 #[derive(Clone)]
-pub(super) struct Line {
-    /// Room for what is on its way.
-    pub(super) share: ConnectionBudget,
-    /// HealthUpdates of every byte of a message.
+pub(super) struct CallContext {
+    /// Byte budget for incomplete and large messages.
+    pub(super) budget: ConnectionBudget,
+    /// Progress is recorded for every piece of a message.
     pub(super) io_activity: IoActivity,
 }
 
-/// A message that is being read.
-pub(super) struct Message {
+/// Reader of a unary call's message.
+pub(super) struct UnaryMessage {
     body: RecvStream,
-    /// What came in one piece, as nearly every message does.
+    /// The first piece; nearly every message arrives in one.
     first: Bytes,
-    /// All of it, as soon as there is a second piece.
+    /// All bytes, once there is a second piece.
     all: BytesMut,
-    most: usize,
-    place: StreamBudget,
+    max_bytes: usize,
+    reservation: StreamBudget,
 }
 
-impl Message {
-    /// A message of at most so many bytes.
-    pub(super) fn new(body: RecvStream, most: usize) -> Message {
-        Message { body, first: Bytes::new(), all: BytesMut::new(), most, place: StreamBudget::default() }
+impl UnaryMessage {
+    /// Reads a message of at most `max_bytes`.
+    pub(super) fn new(body: RecvStream, max_bytes: usize) -> UnaryMessage {
+        UnaryMessage {
+            body,
+            first: Bytes::new(),
+            all: BytesMut::new(),
+            max_bytes,
+            reservation: StreamBudget::default(),
+        }
     }
 
-    /// The message with its prefix, once the call has ended. What is large needs room, and so does what is not all there.
-    pub(super) fn poll(&mut self, line: &Line, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
+    /// The message with its prefix, once the client has ended the stream. Large and incomplete messages take from the
+    /// byte budget.
+    pub(super) fn poll(&mut self, context: &CallContext, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
         loop {
             match self.body.poll_data(cx) {
                 Poll::Ready(Some(Ok(piece))) => {
                     let _ = self.body.flow_control().release_capacity(piece.len()); // fails if the call is over
-                    if let Err(status) = self.take(piece, line) {
+                    if let Err(status) = self.push(piece, context) {
                         return Poll::Ready(Err(status));
                     }
                     if self.body.is_end_stream() {
@@ -58,32 +65,32 @@ impl Message {
                 }
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Status::cancelled("the call was given up"))),
                 Poll::Ready(None) => break,
-                Poll::Pending => match self.wait(line) {
+                Poll::Pending => match self.hold_partial(context) {
                     Ok(()) => return Poll::Pending,
                     Err(status) => return Poll::Ready(Err(status)),
                 },
             }
         }
         let read = if self.all.is_empty() { std::mem::take(&mut self.first) } else { self.all.split().freeze() };
-        Poll::Ready(whole(read))
+        Poll::Ready(require_complete(read))
     }
 
-    /// The same for whoever waits, as long as a message may take.
-    pub(super) async fn read(&mut self, line: &Line, patience: Duration) -> Result<Bytes, Status> {
-        let read = timeout(patience, poll_fn(|cx| self.poll(line, cx))).await;
+    /// Like [`UnaryMessage::poll`], with a time limit.
+    pub(super) async fn read(&mut self, context: &CallContext, max_wait: Duration) -> Result<Bytes, Status> {
+        let read = timeout(max_wait, poll_fn(|cx| self.poll(context, cx))).await;
         read.unwrap_or_else(|_| Err(Status::deadline_exceeded("the message did not arrive in time")))
     }
 
-    /// More is to come: what is there is kept by itself, because a piece holds on to everything that was read with it.
-    fn wait(&mut self, line: &Line) -> Result<(), Status> {
+    /// The message is incomplete: copies the first piece, because a piece keeps its whole read buffer alive.
+    fn hold_partial(&mut self, context: &CallContext) -> Result<(), Status> {
         self.all.extend_from_slice(&std::mem::take(&mut self.first));
-        self.place.grow(&line.share, WAITING_BYTES + self.all.len() as u64).ok_or_else(no_room)
+        self.reservation.grow(&context.budget, WAITING_BYTES + self.all.len() as u64).ok_or_else(budget_exhausted)
     }
 
-    /// Adds a piece; stops as soon as it is clear that this is no message.
-    fn take(&mut self, piece: Bytes, line: &Line) -> Result<(), Status> {
+    /// Adds a piece; fails as soon as the message is invalid.
+    fn push(&mut self, piece: Bytes, context: &CallContext) -> Result<(), Status> {
         if !piece.is_empty() {
-            line.io_activity.got_on();
+            context.io_activity.record_progress();
         }
         if self.all.is_empty() && self.first.is_empty() {
             self.first = piece;
@@ -95,39 +102,39 @@ impl Message {
         }
         let read = if self.all.is_empty() { &self.first[..] } else { &self.all[..] };
         if let Some(prefix) = read.first_chunk() {
-            let length = length(*prefix, self.most)?;
+            let length = length(*prefix, self.max_bytes)?;
             if read.len() > PREFIX_BYTES + length {
                 return Err(more_than_one());
             }
         }
         match read.len() as u64 {
             0..=FREE_BYTES => Ok(()),
-            bytes => self.place.grow(&line.share, bytes).ok_or_else(no_room),
+            bytes => self.reservation.grow(&context.budget, bytes).ok_or_else(budget_exhausted),
         }
     }
 }
 
-/// What is told to those who send more than was asked for.
+/// Status of a unary call with more than one message.
 pub(super) fn more_than_one() -> Status {
     Status::invalid_argument("one message was expected, and more was sent")
 }
 
-/// What is told when too many bytes are on their way.
-pub(super) fn no_room() -> Status {
+/// Status when the byte budget is exhausted.
+pub(super) fn budget_exhausted() -> Status {
     Status::unavailable("too many messages are on their way; try again")
 }
 
-/// The length that a prefix announces.
-pub(super) fn length([flag, length @ ..]: [u8; PREFIX_BYTES], most: usize) -> Result<usize, Status> {
+/// The message length in a prefix.
+pub(super) fn length([flag, length @ ..]: [u8; PREFIX_BYTES], max_bytes: usize) -> Result<usize, Status> {
     match (flag, u32::from_be_bytes(length) as usize) {
-        (0, length) if length <= most => Ok(length),
-        (0, _) => Err(Status::resource_exhausted(format!("the message is longer than {most} bytes"))),
+        (0, length) if length <= max_bytes => Ok(length),
+        (0, _) => Err(Status::resource_exhausted(format!("the message is longer than {max_bytes} bytes"))),
         (1, _) => Err(Status::unimplemented("messages are not compressed here: send them as they are")),
         _ => Err(Status::internal("what was sent is no gRPC message")),
     }
 }
 
-fn whole(read: Bytes) -> Result<Bytes, Status> {
+fn require_complete(read: Bytes) -> Result<Bytes, Status> {
     match read.first_chunk::<PREFIX_BYTES>() {
         Some(&[_, length @ ..]) if u32::from_be_bytes(length) as usize == read.len() - PREFIX_BYTES => Ok(read),
         Some(_) => Err(Status::invalid_argument("the message ended early")),

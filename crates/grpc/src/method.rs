@@ -1,95 +1,95 @@
-//! Which methods there are.
+//! The methods that this server implements.
 
-/// A method that can be called.
+/// A gRPC method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// May this request scope?
+pub enum GrpcMethod {
+    /// Decides one request.
     Check,
-    /// The same as Envoy asks it.
+    /// Envoy's rate limit service.
     ShouldRateLimit,
-    /// May each of these?
+    /// Decides several requests.
     BatchCheck,
-    /// Many checks on one stream.
+    /// Decides a stream of requests.
     StreamChecks,
-    /// A check at an estimated cost.
+    /// Charges an estimated cost.
     Reserve,
-    /// The real cost.
+    /// Replaces the estimate by the real cost.
     Settle,
-    /// A check that holds slots.
+    /// Acquires concurrency slots.
     AcquireSlot,
-    /// A heartbeat for slots.
+    /// Extends the lifetime of slots.
     RenewSlot,
-    /// Slots come back.
+    /// Releases slots.
     ReleaseSlot,
-    /// Why would it scope?
+    /// Explains how the rules evaluate a request.
     Explain,
-    /// May calls be sent here?
+    /// Serving status.
     HealthCheck,
-    /// The same, told again when it changes.
+    /// Serving status, sent again after every change.
     HealthWatch,
-    /// Which services are there?
+    /// Server reflection, v1.
     Reflect,
-    /// The same by its older name.
+    /// Server reflection, v1alpha.
     ReflectAlpha,
 }
 
-impl Method {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Method; 14] = [
-        Method::Check,
-        Method::ShouldRateLimit,
-        Method::BatchCheck,
-        Method::StreamChecks,
-        Method::Reserve,
-        Method::Settle,
-        Method::AcquireSlot,
-        Method::RenewSlot,
-        Method::ReleaseSlot,
-        Method::Explain,
-        Method::HealthCheck,
-        Method::HealthWatch,
-        Method::Reflect,
-        Method::ReflectAlpha,
+impl GrpcMethod {
+    /// All methods, in the order of their discriminants.
+    pub const ALL: [GrpcMethod; 14] = [
+        GrpcMethod::Check,
+        GrpcMethod::ShouldRateLimit,
+        GrpcMethod::BatchCheck,
+        GrpcMethod::StreamChecks,
+        GrpcMethod::Reserve,
+        GrpcMethod::Settle,
+        GrpcMethod::AcquireSlot,
+        GrpcMethod::RenewSlot,
+        GrpcMethod::ReleaseSlot,
+        GrpcMethod::Explain,
+        GrpcMethod::HealthCheck,
+        GrpcMethod::HealthWatch,
+        GrpcMethod::Reflect,
+        GrpcMethod::ReflectAlpha,
     ];
 
-    /// The path it is called by, which is its name in metrics too.
+    /// The request path, also the `method` label in metrics.
     pub const fn path(self) -> &'static str {
         match self {
-            Method::Check => "/tollgate.v1.Tollgate/Check",
-            Method::ShouldRateLimit => "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
-            Method::BatchCheck => "/tollgate.v1.Tollgate/BatchCheck",
-            Method::StreamChecks => "/tollgate.v1.Tollgate/StreamChecks",
-            Method::Reserve => "/tollgate.v1.Tollgate/Reserve",
-            Method::Settle => "/tollgate.v1.Tollgate/Settle",
-            Method::AcquireSlot => "/tollgate.v1.Tollgate/AcquireSlot",
-            Method::RenewSlot => "/tollgate.v1.Tollgate/RenewSlot",
-            Method::ReleaseSlot => "/tollgate.v1.Tollgate/ReleaseSlot",
-            Method::Explain => "/tollgate.v1.Tollgate/Explain",
-            Method::HealthCheck => "/grpc.health.v1.Health/Check",
-            Method::HealthWatch => "/grpc.health.v1.Health/Watch",
-            Method::Reflect => "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-            Method::ReflectAlpha => "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+            GrpcMethod::Check => "/tollgate.v1.Tollgate/Check",
+            GrpcMethod::ShouldRateLimit => "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+            GrpcMethod::BatchCheck => "/tollgate.v1.Tollgate/BatchCheck",
+            GrpcMethod::StreamChecks => "/tollgate.v1.Tollgate/StreamChecks",
+            GrpcMethod::Reserve => "/tollgate.v1.Tollgate/Reserve",
+            GrpcMethod::Settle => "/tollgate.v1.Tollgate/Settle",
+            GrpcMethod::AcquireSlot => "/tollgate.v1.Tollgate/AcquireSlot",
+            GrpcMethod::RenewSlot => "/tollgate.v1.Tollgate/RenewSlot",
+            GrpcMethod::ReleaseSlot => "/tollgate.v1.Tollgate/ReleaseSlot",
+            GrpcMethod::Explain => "/tollgate.v1.Tollgate/Explain",
+            GrpcMethod::HealthCheck => "/grpc.health.v1.Health/Check",
+            GrpcMethod::HealthWatch => "/grpc.health.v1.Health/Watch",
+            GrpcMethod::Reflect => "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+            GrpcMethod::ReflectAlpha => "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
         }
     }
 
-    /// The method of a path. The first two are found first: they are what is called all the time.
-    pub fn find(path: &str) -> Option<Method> {
-        Method::ALL.into_iter().find(|method| method.path() == path)
+    /// The method of a path. The hot methods come first in the search.
+    pub fn find(path: &str) -> Option<GrpcMethod> {
+        GrpcMethod::ALL.into_iter().find(|method| method.path() == path)
     }
 
-    /// True for what anybody may ask, token or not.
+    /// True if the method needs no token.
     pub const fn is_public(self) -> bool {
-        matches!(self, Method::HealthCheck | Method::HealthWatch)
+        matches!(self, GrpcMethod::HealthCheck | GrpcMethod::HealthWatch)
     }
 
-    /// True if a call may have more than one message.
-    pub(super) const fn takes_many(self) -> bool {
-        matches!(self, Method::StreamChecks | Method::Reflect | Method::ReflectAlpha)
+    /// True if a call may have more than one request message.
+    pub(super) const fn is_client_streaming(self) -> bool {
+        matches!(self, GrpcMethod::StreamChecks | GrpcMethod::Reflect | GrpcMethod::ReflectAlpha)
     }
 
-    /// True if a call is not over with one answer.
-    pub(super) const fn lasts(self) -> bool {
-        self.takes_many() || matches!(self, Method::HealthWatch)
+    /// True if a call may have more than one response message.
+    pub(super) const fn is_long_lived(self) -> bool {
+        self.is_client_streaming() || matches!(self, GrpcMethod::HealthWatch)
     }
 }
 
@@ -98,13 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_method_is_found_by_its_path_and_nothing_else_is() {
-        for (place, method) in Method::ALL.into_iter().enumerate() {
-            assert_eq!(Method::find(method.path()), Some(method));
-            assert_eq!(method as usize, place);
+    fn finds_every_method_by_its_exact_path() {
+        for (index, method) in GrpcMethod::ALL.into_iter().enumerate() {
+            assert_eq!(GrpcMethod::find(method.path()), Some(method));
+            assert_eq!(method as usize, index);
         }
         for path in ["", "/", "/tollgate.v1.Tollgate", "/tollgate.v1.Tollgate/check", "tollgate.v1.Tollgate/Check"] {
-            assert_eq!(Method::find(path), None);
+            assert_eq!(GrpcMethod::find(path), None);
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage, OTHER};
 use tonic::Code;
 
-use crate::method::Method;
+use crate::method::GrpcMethod;
 
-/// The names of the status codes, in the order of their numbers.
+/// Names of the status codes, in the order of their numbers.
 const CODES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -35,14 +35,14 @@ pub struct GrpcMetrics(Vec<OnceLock<Counter>>);
 
 impl Default for GrpcMetrics {
     fn default() -> GrpcMetrics {
-        GrpcMetrics((0..(Method::ALL.len() + 1) * CODES.len()).map(|_| OnceLock::new()).collect())
+        GrpcMetrics((0..(GrpcMethod::ALL.len() + 1) * CODES.len()).map(|_| OnceLock::new()).collect())
     }
 }
 
 impl GrpcMetrics {
     /// Counts a call; `None` for unknown methods.
-    pub(crate) fn responded(&self, method: Option<Method>, code: Code) {
-        let method = method.map_or(Method::ALL.len(), |method| method as usize);
+    pub(crate) fn responded(&self, method: Option<GrpcMethod>, code: Code) {
+        let method = method.map_or(GrpcMethod::ALL.len(), |method| method as usize);
         if let Some(counter) = self.0.get(method * CODES.len() + code as usize) {
             counter.get_or_init(Counter::default).add_one();
         }
@@ -53,7 +53,7 @@ impl MetricFamilies for GrpcMetrics {
     fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         let counted = self.0.iter().enumerate().filter_map(|(cell, counter)| Some((cell, counter.get()?.sum())));
         let labelled = counted.map(|(cell, count)| {
-            let method = Method::ALL.get(cell / CODES.len()).map_or(OTHER, |method| method.path());
+            let method = GrpcMethod::ALL.get(cell / CODES.len()).map_or(OTHER, |method| method.path());
             let code = CODES.get(cell % CODES.len()).copied().unwrap_or(OTHER);
             ([("method", method), ("code", code)], count)
         });

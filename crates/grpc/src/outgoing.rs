@@ -1,4 +1,4 @@
-//! Answers on their way out: as fast as the caller takes them, and no longer than it may take.
+//! Sends responses within the client's flow-control window, with a time limit for blocked writes.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,87 +15,87 @@ use prost::Message;
 use tokio::time::{Instant, timeout};
 use tonic::{Code, Status};
 
-use super::call::too_late;
+use super::call::deadline_exceeded;
 use super::message::PREFIX_BYTES;
-use super::via_tonic::within;
+use super::via_tonic::before_deadline;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 
-/// What is handed over at a time.
+/// Bytes passed to h2 at a time.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// A message with its prefix.
-pub(super) fn framed(message: &impl Message) -> Bytes {
+/// Encodes a message with its prefix.
+pub(super) fn encode_frame(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut bytes = Vec::with_capacity(PREFIX_BYTES + length);
     bytes.put_u8(0);
-    bytes.put_u32(u32::try_from(length).unwrap_or(u32::MAX)); // answers are far shorter
+    bytes.put_u32(u32::try_from(length).unwrap_or(u32::MAX)); // responses are far shorter
     message.encode_raw(&mut bytes);
     Bytes::from(bytes)
 }
 
-/// Refuses what is no gRPC.
-pub(super) fn refuse(mut respond: SendResponse<Bytes>, status: StatusCode) {
+/// Rejects a request that is not gRPC.
+pub(super) fn reject_http(mut respond: SendResponse<Bytes>, status: StatusCode) {
     let mut response = Response::new(());
     *response.status_mut() = status;
-    let _ = respond.send_response(response, true); // fails if the caller has gone
+    let _ = respond.send_response(response, true); // fails if the client has gone
 }
 
-/// Answers with an error, all in one head; answers its code.
-pub(super) fn fail(mut respond: SendResponse<Bytes>, status: Status) -> Code {
+/// Sends an error as a trailers-only response; returns its code.
+pub(super) fn send_status(mut respond: SendResponse<Bytes>, status: Status) -> Code {
     let code = status.code();
-    let _ = respond.send_response(status.into_http(), true); // fails if the caller has gone
+    let _ = respond.send_response(status.into_http(), true); // fails if the client has gone
     code
 }
 
-/// An answer for which the caller has no room yet.
-pub(super) struct Unsent {
+/// A response that waits for the client's flow-control window.
+pub(super) struct PendingSend {
     stream: SendStream<Bytes>,
     message: Bytes,
 }
 
-/// Answers with one message: at once, if the caller has room for it.
-pub(super) fn answer(mut respond: SendResponse<Bytes>, message: Bytes) -> Option<Unsent> {
+/// Sends a response of one message, or returns it if the client's window is too small.
+pub(super) fn send_unary(mut respond: SendResponse<Bytes>, message: Bytes) -> Option<PendingSend> {
     let mut response = Response::new(());
-    *response.headers_mut() = only(CONTENT_TYPE, GRPC);
+    *response.headers_mut() = single_header(CONTENT_TYPE, GRPC);
     let mut stream = respond.send_response(response, false).ok()?;
     stream.reserve_capacity(message.len());
     if stream.capacity() < message.len() {
-        return Some(Unsent { stream, message });
+        return Some(PendingSend { stream, message });
     }
-    let sent = stream.send_data(message, false).and_then(|()| stream.send_trailers(all_is_well()));
-    let _ = sent; // fails if the caller has gone
+    let sent = stream.send_data(message, false).and_then(|()| stream.send_trailers(ok_trailers()));
+    let _ = sent; // fails if the client has gone
     None
 }
 
-impl Unsent {
-    /// Sends it when there is room, or gives it up.
-    pub(super) async fn send(mut self, patience: Duration) {
-        if give(&mut self.stream, self.message, patience).await {
-            let _ = self.stream.send_trailers(all_is_well());
+impl PendingSend {
+    /// Sends the response as the window opens; gives up after `max_wait` without progress.
+    pub(super) async fn send(mut self, max_wait: Duration) {
+        if send_bytes(&mut self.stream, self.message, max_wait).await {
+            let _ = self.stream.send_trailers(ok_trailers());
         }
     }
 }
 
-fn all_is_well() -> HeaderMap {
-    only(STATUS, OK)
+fn ok_trailers() -> HeaderMap {
+    single_header(STATUS, OK)
 }
 
-/// One field, in no more room than that takes.
-fn only(name: HeaderName, value: HeaderValue) -> HeaderMap {
+/// A map of one header, without spare capacity.
+fn single_header(name: HeaderName, value: HeaderValue) -> HeaderMap {
     let mut fields = HeaderMap::with_capacity(1);
     fields.insert(name, value);
     fields
 }
 
-/// Sends what tonic made, until the deadline; answers what became of it.
+/// Sends tonic's response until the deadline; returns the final status code.
 pub(super) async fn send(
     respond: &mut SendResponse<Bytes>,
     response: Response<tonic::body::Body>,
     deadline: Option<Instant>,
-    patience: Duration,
+    max_wait: Duration,
 ) -> Code {
     let (head, mut body) = response.into_parts();
     let code = code_in(&head.headers);
@@ -111,12 +111,14 @@ pub(super) async fn send(
             Poll::Ready(_) => Poll::Ready(None),
             Poll::Pending => Pin::new(&mut body).poll_frame(cx).map(Some),
         });
-        let Some(next) = within(deadline, next).await else { return end(&mut stream, &too_late()) };
+        let Some(next) = before_deadline(deadline, next).await else {
+            return end_with_status(&mut stream, &deadline_exceeded());
+        };
         match next {
             None => return Code::Cancelled,
             Some(Some(Ok(frame))) => match frame.into_data() {
                 Ok(data) => {
-                    if !give(&mut stream, data, patience).await {
+                    if !send_bytes(&mut stream, data, max_wait).await {
                         return Code::Cancelled;
                     }
                 }
@@ -127,14 +129,14 @@ pub(super) async fn send(
                     return code;
                 }
             },
-            Some(Some(Err(status))) => return end(&mut stream, &status),
-            Some(None) => return end(&mut stream, &Status::internal("the answer has no end")),
+            Some(Some(Err(status))) => return end_with_status(&mut stream, &status),
+            Some(None) => return end_with_status(&mut stream, &Status::internal("the answer has no end")),
         }
     }
 }
 
-/// Ends an answer that has begun.
-fn end(stream: &mut SendStream<Bytes>, status: &Status) -> Code {
+/// Ends a response whose head was already sent.
+fn end_with_status(stream: &mut SendStream<Bytes>, status: &Status) -> Code {
     let mut trailers = HeaderMap::new();
     match status.add_header(&mut trailers) {
         Ok(()) => drop(stream.send_trailers(trailers)),
@@ -147,12 +149,12 @@ fn code_in(headers: &HeaderMap) -> Option<Code> {
     headers.get(STATUS).map(|value| Code::from_bytes(value.as_bytes()))
 }
 
-/// Hands bytes over as there is room for them; false if the caller has gone, or does not take them in time.
-async fn give(stream: &mut SendStream<Bytes>, mut bytes: Bytes, patience: Duration) -> bool {
+/// Sends bytes as the window opens; false if the client has gone or does not read in time.
+async fn send_bytes(stream: &mut SendStream<Bytes>, mut bytes: Bytes, max_wait: Duration) -> bool {
     while !bytes.is_empty() {
         stream.reserve_capacity(bytes.len().min(PIECE_BYTES));
         let room = match stream.capacity() {
-            0 => timeout(patience, poll_fn(|cx| stream.poll_capacity(cx))).await,
+            0 => timeout(max_wait, poll_fn(|cx| stream.poll_capacity(cx))).await,
             room => Ok(Some(Ok(room))),
         };
         match room {
@@ -163,7 +165,7 @@ async fn give(stream: &mut SendStream<Bytes>, mut bytes: Bytes, patience: Durati
             }
             Ok(_) => return false,
             Err(_) => {
-                stream.send_reset(Reason::CANCEL); // nobody takes it
+                stream.send_reset(Reason::CANCEL); // the client does not read
                 return false;
             }
         }

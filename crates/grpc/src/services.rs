@@ -1,4 +1,4 @@
-//! What all connections of a listener answer their calls with.
+//! Services and settings shared by all connections of a listener.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,38 +14,38 @@ use tonic_reflection::server::Builder;
 
 use super::health::HealthService;
 use super::incoming::Incoming;
-use super::method::Method;
+use super::method::GrpcMethod;
 use super::tollgate_v1::TollgateService;
 use super::{GrpcConfig, GrpcMetrics};
 use tollgate_net::NetLimits;
 use tollgate_service::Service;
 use tollgate_service::data_tokens::TokenScope;
 
-/// What tonic makes of a call.
-pub(super) type Carried = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
-type Carrier = Box<dyn Fn(Request<Incoming>) -> Carried + Send + Sync>;
+/// Future of tonic's response.
+pub(super) type TonicResponse = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+type TonicService = Box<dyn Fn(Request<Incoming>) -> TonicResponse + Send + Sync>;
 
-/// The services of a listener.
+/// The gRPC services of a listener.
 pub(super) struct Services {
     pub(super) service: Arc<Service>,
     pub(super) max_age: Duration,
     limits: NetLimits,
     metrics: Arc<GrpcMetrics>,
-    tollgate: Carrier,
-    health: Carrier,
-    reflection: Option<(Carrier, Carrier)>,
+    tollgate: TonicService,
+    health: TonicService,
+    reflection: Option<(TonicService, TonicService)>,
 }
 
 impl Services {
     pub(super) fn new(config: GrpcConfig) -> Services {
         let GrpcConfig { service, limits, drain, metrics, settings } = config;
-        // Longer ones are not even read: a body knows how long a message of its method may be.
-        let most = limits.max_batch_body.max(limits.max_body);
-        let tollgate = TollgateServer::new(TollgateService(service.clone())).max_decoding_message_size(most);
+        // Upper bound only: the body reader enforces the limit of each method before tonic sees the message.
+        let max_bytes = limits.max_batch_body.max(limits.max_body);
+        let tollgate = TollgateServer::new(TollgateService(service.clone())).max_decoding_message_size(max_bytes);
         let health = HealthServer::new(HealthService::new(service.clone(), drain));
         Services {
-            tollgate: carrier(tollgate),
-            health: carrier(health),
+            tollgate: tonic_service(tollgate),
+            health: tonic_service(health),
             reflection: settings.reflection.then(reflection).flatten(),
             max_age: settings.max_connection_age,
             limits,
@@ -59,53 +59,53 @@ impl Services {
         &self.limits
     }
 
-    /// Whether a method can be called here.
-    pub(super) fn offers(&self, method: Method) -> bool {
-        self.reflection.is_some() || !matches!(method, Method::Reflect | Method::ReflectAlpha)
+    /// Whether a method is enabled.
+    pub(super) fn offers(&self, method: GrpcMethod) -> bool {
+        self.reflection.is_some() || !matches!(method, GrpcMethod::Reflect | GrpcMethod::ReflectAlpha)
     }
 
-    /// What this `Authorization` value opens; `None` if nothing.
+    /// The scope of this `Authorization` value; `None` if it is rejected.
     pub(super) fn authorize(&self, authorization: Option<&[u8]>) -> Option<TokenScope> {
         self.service.authorize(authorization)
     }
 
-    /// The longest message of a method.
-    pub(super) fn longest(&self, method: Method) -> usize {
+    /// Size limit of a method's request message.
+    pub(super) fn max_message_bytes(&self, method: GrpcMethod) -> usize {
         match method {
-            Method::BatchCheck => self.limits().max_batch_body,
+            GrpcMethod::BatchCheck => self.limits().max_batch_body,
             _ => self.limits().max_body,
         }
     }
 
-    /// Answers a call by way of tonic.
-    pub(super) fn via_tonic(&self, method: Method, request: Request<Incoming>) -> Carried {
+    /// Dispatches a call to tonic's service.
+    pub(super) fn via_tonic(&self, method: GrpcMethod, request: Request<Incoming>) -> TonicResponse {
         match (method, &self.reflection) {
-            (Method::HealthCheck | Method::HealthWatch, _) => (self.health)(request),
-            (Method::Reflect, Some((v1, _))) => v1(request),
-            (Method::ReflectAlpha, Some((_, v1alpha))) => v1alpha(request),
-            (Method::Reflect | Method::ReflectAlpha, None) => {
+            (GrpcMethod::HealthCheck | GrpcMethod::HealthWatch, _) => (self.health)(request),
+            (GrpcMethod::Reflect, Some((v1, _))) => v1(request),
+            (GrpcMethod::ReflectAlpha, Some((_, v1alpha))) => v1alpha(request),
+            (GrpcMethod::Reflect | GrpcMethod::ReflectAlpha, None) => {
                 Box::pin(async { Status::unimplemented("reflection is off").into_http() })
             }
             _ => (self.tollgate)(request),
         }
     }
 
-    /// A call was answered.
-    pub(super) fn count(&self, method: Option<Method>, code: Code) {
+    /// Counts a completed call.
+    pub(super) fn count(&self, method: Option<GrpcMethod>, code: Code) {
         self.metrics.responded(method, code);
     }
 }
 
-fn carrier<S>(service: S) -> Carrier
+fn tonic_service<S>(service: S) -> TonicService
 where
     S: tonic::codegen::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
     S: Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
 {
     Box::new(move |request| {
-        let answering = service.clone().call(request); // generated services are always ready
+        let responding = service.clone().call(request); // generated services are always ready: no `poll_ready`
         Box::pin(async move {
-            match answering.await {
+            match responding.await {
                 Ok(response) => response,
                 Err(never) => match never {},
             }
@@ -113,8 +113,8 @@ where
     })
 }
 
-/// Reflection by both of its names. Our own descriptors cannot be unreadable.
-fn reflection() -> Option<(Carrier, Carrier)> {
+/// Reflection, v1 and v1alpha. `None` never occurs: the embedded descriptors are valid.
+fn reflection() -> Option<(TonicService, TonicService)> {
     let builder = || Builder::configure().register_encoded_file_descriptor_set(tollgate_proto::DESCRIPTORS);
-    Some((carrier(builder().build_v1().ok()?), carrier(builder().build_v1alpha().ok()?)))
+    Some((tonic_service(builder().build_v1().ok()?), tonic_service(builder().build_v1alpha().ok()?)))
 }

@@ -1,24 +1,24 @@
-//! How long a caller waits, as it says itself: `grpc-timeout`.
+//! Parses `grpc-timeout`.
 
 use std::time::Duration;
 
 use http::HeaderMap;
 
-/// The name of the field.
+/// Header name.
 const NAME: &str = "grpc-timeout";
-/// The most digits there may be.
+/// Maximum number of digits.
 const DIGITS_MAX: usize = 8;
 
-/// How long the caller waits; `None` if it does not say. `Err` for what is no time: whoever sent it relies on something
-/// that would not happen.
-pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Malformed> {
+/// The caller's timeout; `None` without the header. A malformed value is an error: to ignore it would silently drop a
+/// deadline that the caller relies on.
+pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, InvalidTimeout> {
     let Some(value) = headers.get(NAME) else { return Ok(None) };
-    parse(value.as_bytes()).map(Some).ok_or(Malformed)
+    parse(value.as_bytes()).map(Some).ok_or(InvalidTimeout)
 }
 
-/// A `grpc-timeout` that is none.
+/// Malformed `grpc-timeout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(super) struct InvalidTimeout;
 
 fn parse(text: &[u8]) -> Option<Duration> {
     let (unit, digits) = text.split_last()?;
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_every_unit_and_refuses_the_rest() {
+    fn parses_every_unit_and_rejects_malformed_values() {
         let hours = Duration::from_secs(99_999_999 * 3600);
         let read = [
             ("20m", Duration::from_millis(20)),

@@ -1,4 +1,4 @@
-//! Tollgate's own service, as tonic calls it.
+//! Implementation of `tollgate.v1.Tollgate`.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::call::other_namespace;
 use super::convert::{self, response, ttl_ms};
-use super::stream::Answers;
+use super::stream::CheckStream;
 use tollgate_service::check_request::{BATCH_MAX, BodyError, COST_MAX};
 use tollgate_service::data_tokens::TokenScope;
 use tollgate_service::mask::Mask;
 use tollgate_service::refusal::BUSY_EXPLAINING;
 use tollgate_service::{CheckRequest as ServiceRequest, ReceiptKind, Service, SignedReceipt, Unexplained};
 
-/// Answers for Tollgate.
+/// Implements the generated service trait.
 #[derive(Clone)]
 pub(super) struct TollgateService(pub(super) Arc<Service>);
 
 #[tonic::async_trait]
 impl Tollgate for TollgateService {
-    type StreamChecksStream = Answers;
+    type StreamChecksStream = CheckStream;
 
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let TollgateService(service) = self;
@@ -62,9 +62,9 @@ impl Tollgate for TollgateService {
     async fn stream_checks(
         &self,
         request: Request<Streaming<StreamChecksRequest>>,
-    ) -> Result<Response<Answers>, Status> {
+    ) -> Result<Response<CheckStream>, Status> {
         let (scope, token) = (scope(&request), request.extensions().get().cloned());
-        Ok(Response::new(Answers::new(self.0.clone(), scope, token, request.into_inner())))
+        Ok(Response::new(CheckStream::new(self.0.clone(), scope, token, request.into_inner())))
     }
 
     async fn reserve(&self, request: Request<ReserveRequest>) -> Result<Response<ReserveResponse>, Status> {
@@ -116,13 +116,13 @@ impl Tollgate for TollgateService {
                 Ok(Response::new(ExplainResponse { json: explanation.to_string() }))
             }
             Err(Unexplained::Busy) => Err(convert::api_error(BUSY_EXPLAINING)),
-            Err(Unexplained::Invalid(error)) => Err(convert::of_rules(&error)),
+            Err(Unexplained::Invalid(error)) => Err(convert::invalid_request(&error)),
         }
     }
 }
 
 impl TollgateService {
-    /// The request that a message carries, if the caller's token covers its namespace.
+    /// Reads a request and checks that the caller's token covers its namespace.
     fn check_request<'a>(
         &self,
         scope: TokenScope,
@@ -147,7 +147,7 @@ impl TollgateService {
     }
 }
 
-/// The scope of the caller's token. Every call carries it; without it, a call would cover nothing.
+/// The scope of the caller's token, from the request extensions. A call without one covers nothing.
 fn scope<T>(request: &Request<T>) -> TokenScope {
     request.extensions().get().copied().unwrap_or(TokenScope::NONE)
 }

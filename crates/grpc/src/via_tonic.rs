@@ -1,4 +1,4 @@
-//! Calls that are answered by way of tonic, each in a task of its own; and what any call has to heed that takes time.
+//! Calls that go through tonic, each in its own task; and the deadline and cancellation helpers of all waiting calls.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,103 +14,105 @@ use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::{Code, Status};
 
-use super::call::{Call, PresentedToken, too_late};
-use super::incoming::{Incoming, Many};
-use super::message::{Line, Message, no_room};
+use super::call::{GrpcCall, PresentedToken, deadline_exceeded};
+use super::incoming::{Incoming, MessageStream};
+use super::message::{CallContext, UnaryMessage, budget_exhausted};
 use super::outgoing;
 use super::services::Services;
 use tollgate_net::{Deadline, StreamBudget, catch_panic};
 
-/// What a call takes that lasts: what tonic reads into and writes from.
-const LASTING_BYTES: u64 = 16 << 10;
+/// Memory of a long-lived call: tonic's read and write buffers.
+const LONG_LIVED_BYTES: u64 = 16 << 10;
 
-/// One call.
-pub(super) struct Carry {
+/// One call through tonic.
+pub(super) struct TonicCall {
     pub(super) services: Arc<Services>,
-    pub(super) call: Call,
-    /// Of a call with many messages.
+    pub(super) call: GrpcCall,
+    /// Only for client-streaming calls.
     pub(super) token: Option<PresentedToken>,
     pub(super) body: RecvStream,
     pub(super) respond: SendResponse<Bytes>,
-    pub(super) line: Line,
-    /// Cancelled when the connection is about to end.
-    pub(super) leave: CancellationToken,
+    pub(super) context: CallContext,
+    /// Cancelled when the connection is about to close.
+    pub(super) closing: CancellationToken,
 }
 
-impl Carry {
-    /// Answers it.
+impl TonicCall {
+    /// Runs the call and sends the response.
     pub(super) async fn run(self) {
-        let Carry { services, call, token, body, mut respond, line, leave } = self;
-        let mut place = StreamBudget::default();
-        if call.method.lasts() && place.grow(&line.share, LASTING_BYTES).is_none() {
-            return services.count(Some(call.method), outgoing::fail(respond, no_room()));
+        let TonicCall { services, call, token, body, mut respond, context, closing } = self;
+        let mut reservation = StreamBudget::default();
+        if call.method.is_long_lived() && reservation.grow(&context.budget, LONG_LIVED_BYTES).is_none() {
+            return services.count(Some(call.method), outgoing::send_status(respond, budget_exhausted()));
         }
-        let patience = services.limits().write_timeout;
-        // In boxes, because everything that is wrapped around them would hold them twice.
-        let answering = Box::pin(answer(&services, &call, token, body, line, leave));
-        let answering =
-            within(call.deadline, catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, answering))));
-        let answered = until_gone(&mut respond, answering).await;
-        let code = match answered {
+        let max_wait = services.limits().write_timeout;
+        // Boxed, because each wrapper future would otherwise hold the inner one twice.
+        let responding = Box::pin(call_tonic(&services, &call, token, body, context, closing));
+        let responding = before_deadline(
+            call.deadline,
+            catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, responding))),
+        );
+        let outcome = until_reset(&mut respond, responding).await;
+        let code = match outcome {
             None => Code::Cancelled,
             Some(Some(Some(response))) => {
-                let sending = Box::pin(outgoing::send(&mut respond, response, call.deadline, patience));
+                let sending = Box::pin(outgoing::send(&mut respond, response, call.deadline, max_wait));
                 catch_panic(sending).await.unwrap_or(Code::Internal)
             }
-            Some(Some(None)) => outgoing::fail(respond, panicked()),
-            Some(None) => outgoing::fail(respond, too_late()),
+            Some(Some(None)) => outgoing::send_status(respond, panicked()),
+            Some(None) => outgoing::send_status(respond, deadline_exceeded()),
         };
         services.count(Some(call.method), code);
     }
 }
 
-/// What tonic makes of a call. It is given a message when that is all there: it would hold as much as is announced.
-async fn answer(
+/// Tonic's response. A unary message is passed on only when complete: tonic would reserve the announced length.
+async fn call_tonic(
     services: &Services,
-    call: &Call,
+    call: &GrpcCall,
     token: Option<PresentedToken>,
     body: RecvStream,
-    line: Line,
-    leave: CancellationToken,
+    context: CallContext,
+    closing: CancellationToken,
 ) -> Response<Body> {
     let method = call.method;
-    let (longest, patience) = (services.longest(method), services.limits().body_timeout);
-    if method.takes_many() {
-        let many = Box::new(Many::new(body, longest, patience, line, leave.clone()));
-        let mut request = request(call, Incoming::Many(many), leave);
+    let (max_message_bytes, max_wait) = (services.max_message_bytes(method), services.limits().body_timeout);
+    if method.is_client_streaming() {
+        let messages = Box::new(MessageStream::new(body, max_message_bytes, max_wait, context, closing.clone()));
+        let mut request = request(call, Incoming::Streaming(messages), closing);
         token.map(|token| request.extensions_mut().insert(token));
         return services.via_tonic(method, request).await;
     }
-    let mut message = Message::new(body, longest);
-    match message.read(&line, patience).await {
-        Ok(whole) => services.via_tonic(method, request(call, Incoming::One(Some(whole)), leave)).await,
+    let mut message = UnaryMessage::new(body, max_message_bytes);
+    match message.read(&context, max_wait).await {
+        Ok(whole) => services.via_tonic(method, request(call, Incoming::Unary(Some(whole)), closing)).await,
         Err(status) => status.into_http(),
     }
 }
 
-/// A call as tonic wants it. What was sent as a head is not kept: it holds on to everything that was read with it.
-fn request(call: &Call, body: Incoming, leave: CancellationToken) -> Request<Incoming> {
+/// Builds the request for tonic. The original head is not kept: it would keep the whole read buffer alive.
+fn request(call: &GrpcCall, body: Incoming, closing: CancellationToken) -> Request<Incoming> {
     let mut request = Request::new(body);
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = Uri::from_static(call.method.path());
     *request.version_mut() = Version::HTTP_2;
-    request.extensions_mut().insert(leave);
+    request.extensions_mut().insert(closing);
     request.extensions_mut().insert(call.scope);
     request
 }
 
-/// What is told about a bug.
+/// Status of a call that panicked.
 pub(super) fn panicked() -> Status {
     Status::internal("a bug in Tollgate; its log says more")
 }
 
-/// What comes of `future`, unless the deadline passes first: then it is not even looked at again.
-pub(super) async fn within<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
+/// Output of `future`; `None` once the deadline has passed, and `future` is then not polled again.
+pub(super) async fn before_deadline<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let Some(at) = deadline else { return Some(future.await) };
     let mut deadline = Deadline::new(at);
     poll_fn(|cx| {
-        // The timer rings to the millisecond, and never early.
+        // The timer has millisecond resolution and never fires early, so the clock is checked too.
         if Instant::now() >= at || deadline.poll(cx).is_ready() {
             return Poll::Ready(None);
         }
@@ -119,8 +121,8 @@ pub(super) async fn within<F: Future>(deadline: Option<Instant>, future: F) -> O
     .await
 }
 
-/// What comes of `future`, unless the caller gives its call up.
-pub(super) async fn until_gone<F: Future>(respond: &mut SendResponse<Bytes>, future: F) -> Option<F::Output> {
+/// Output of `future`; `None` if the client resets the stream.
+pub(super) async fn until_reset<F: Future>(respond: &mut SendResponse<Bytes>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|cx| match respond.poll_reset(cx) {
         Poll::Ready(_) => Poll::Ready(None),
@@ -137,16 +139,16 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_too_late_is_not_even_begun() {
+    async fn an_expired_deadline_prevents_the_first_poll() {
         let begun = Cell::new(false);
         let work = || async { begun.set(true) };
-        assert_eq!(within(Some(Instant::now()), work()).await, None);
+        assert_eq!(before_deadline(Some(Instant::now()), work()).await, None);
         assert!(!begun.get());
-        assert_eq!(within(Some(Instant::now() + Duration::from_millis(1)), work()).await, Some(()));
-        assert_eq!(within(None, work()).await, Some(()));
+        assert_eq!(before_deadline(Some(Instant::now() + Duration::from_millis(1)), work()).await, Some(()));
+        assert_eq!(before_deadline(None, work()).await, Some(()));
         let store = tokio::time::sleep(Duration::from_millis(50));
         assert_eq!(
-            within(Some(Instant::now() + Duration::from_millis(20)), store).await,
+            before_deadline(Some(Instant::now() + Duration::from_millis(20)), store).await,
             None,
             "nor waited for longer"
         );

@@ -1,17 +1,17 @@
-//! What clients ask about the connection, the commands and the server before they ask anything else.
+//! Introspection commands that Redis clients send on connect.
 
 use std::fmt::Write as _;
 
 use tollgate_core::Time;
 use tollgate_resp::{Arguments, ReplyWriter, excerpt, wrong_number_of_arguments};
 
-use super::command::{Facts, RespCommand};
+use super::command::{CommandSpec, RespCommand};
 use super::session::Session;
 
-/// The Redis whose dialect is spoken: clients choose what they may ask by it.
-const DIALECT: &str = "7.2.0";
+/// Emulated Redis version. Clients choose their commands by it.
+const REDIS_VERSION: &str = "7.2.0";
 
-/// The answer to `HELLO`.
+/// Reply to `HELLO`.
 pub(super) fn hello(id: u64, out: &mut ReplyWriter<'_>) {
     let version = out.version().number();
     out.map(7);
@@ -31,16 +31,17 @@ pub(super) fn hello(id: u64, out: &mut ReplyWriter<'_>) {
     out.array(0);
 }
 
-/// `CLIENT …`. What clients merely try, such as notifications of maintenance, is unknown here, and they take it so.
+/// `CLIENT …`. Optional features that clients probe for, such as maintenance notifications, are unknown subcommands,
+/// which the clients accept.
 pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     let sent = arguments.get(1).unwrap_or_default();
     let is = |name: &str, elements: usize| sent.eq_ignore_ascii_case(name.as_bytes()) && arguments.len() == elements;
     match () {
-        () if is("setname", 3) => session.call_itself(arguments.get(2).unwrap_or_default(), out),
+        () if is("setname", 3) => session.set_name(arguments.get(2).unwrap_or_default(), out),
         () if is("getname", 2) && session.name.is_empty() => out.null(),
         () if is("getname", 2) => out.bulk(&session.name),
         () if is("id", 2) => out.unsigned(session.id),
-        () if is("info", 2) || sent.eq_ignore_ascii_case(b"list") => out.bulk(&line(session)),
+        () if is("info", 2) || sent.eq_ignore_ascii_case(b"list") => out.bulk(&client_line(session)),
         () if is("setinfo", 4) => match arguments.get(2) {
             Some(name) if name.eq_ignore_ascii_case(b"lib-name") || name.eq_ignore_ascii_case(b"lib-ver") => {
                 out.simple("OK");
@@ -48,91 +49,91 @@ pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &
             other => out.error(&[b"ERR Unrecognized option '", excerpt(other.unwrap_or_default()), b"'"]),
         },
         () if is("no-evict", 3) || is("no-touch", 3) => out.simple("OK"),
-        () => no_such(b"CLIENT", sent, &SUBCOMMANDS, out),
+        () => unknown_subcommand(b"CLIENT", sent, &SUBCOMMANDS, out),
     }
 }
 
-/// Those of `CLIENT` that there are, to tell a wrong number from a wrong name.
+/// Subcommands of `CLIENT`, to distinguish a wrong argument count from an unknown name.
 const SUBCOMMANDS: [&str; 7] = ["setname", "getname", "id", "info", "setinfo", "no-evict", "no-touch"];
 
-/// The connection in one line, as `CLIENT LIST` has it. It sees only itself.
-fn line(session: &Session<'_>) -> Vec<u8> {
+/// The connection in the format of `CLIENT LIST`. A connection sees only itself.
+fn client_line(session: &Session<'_>) -> Vec<u8> {
     let address = session.peer.address.map_or("unix".to_owned(), |address| address.to_string());
     let version = session.version.number();
-    let mut line = format!("id={} addr={address}:0 name=", session.id).into_bytes();
-    line.extend_from_slice(&session.name);
-    line.extend_from_slice(format!(" db=0 resp={version}\n").as_bytes());
-    line
+    let mut text = format!("id={} addr={address}:0 name=", session.id).into_bytes();
+    text.extend_from_slice(&session.name);
+    text.extend_from_slice(format!(" db=0 resp={version}\n").as_bytes());
+    text
 }
 
 /// `COMMAND …`.
 pub(super) fn command(arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     let Some(sent) = arguments.get(1) else {
         out.array(RespCommand::ALL.len());
-        return RespCommand::ALL.iter().for_each(|facts| entry(facts, out));
+        return RespCommand::ALL.iter().for_each(|spec| write_command_spec(spec, out));
     };
     match () {
         () if sent.eq_ignore_ascii_case(b"count") => out.unsigned(RespCommand::ALL.len() as u64),
         () if sent.eq_ignore_ascii_case(b"docs") => out.map(0),
         () if sent.eq_ignore_ascii_case(b"list") => {
             out.array(RespCommand::ALL.len());
-            RespCommand::ALL.iter().for_each(|facts| out.bulk(facts.name.as_bytes()));
+            RespCommand::ALL.iter().for_each(|spec| out.bulk(spec.name.as_bytes()));
         }
         () if sent.eq_ignore_ascii_case(b"info") && arguments.len() == 2 => {
             out.array(RespCommand::ALL.len());
-            RespCommand::ALL.iter().for_each(|facts| entry(facts, out));
+            RespCommand::ALL.iter().for_each(|spec| write_command_spec(spec, out));
         }
         () if sent.eq_ignore_ascii_case(b"info") => {
             out.array(arguments.len() - 2);
             for name in arguments.from(2) {
                 match RespCommand::find(name) {
-                    Some(facts) => entry(facts, out),
+                    Some(spec) => write_command_spec(spec, out),
                     None => out.null_array(),
                 }
             }
         }
-        () => no_such(b"COMMAND", sent, &[], out),
+        () => unknown_subcommand(b"COMMAND", sent, &[], out),
     }
 }
 
-/// One command as Redis tells of it: name, arity, flags, keys; and nothing about categories, hints and the like.
-fn entry(facts: &Facts, out: &mut ReplyWriter<'_>) {
+/// One command in the format of `COMMAND INFO`: name, arity, flags, keys. Categories, tips and the rest are empty.
+fn write_command_spec(spec: &CommandSpec, out: &mut ReplyWriter<'_>) {
     out.array(10);
-    out.bulk(facts.name.as_bytes());
-    out.integer(i64::from(facts.arity));
+    out.bulk(spec.name.as_bytes());
+    out.integer(i64::from(spec.arity));
     out.set(2);
-    out.simple(if facts.writes { "write" } else { "readonly" });
+    out.simple(if spec.writes { "write" } else { "readonly" });
     out.simple("fast");
-    facts.keys.iter().for_each(|place| out.integer(i64::from(*place)));
+    spec.keys.iter().for_each(|position| out.integer(i64::from(*position)));
     out.set(0);
     out.array(0);
     out.array(0);
     out.array(0);
 }
 
-/// `INFO`, whole whichever section is asked for.
+/// `INFO`: always all sections.
 pub(super) fn info(session: &Session<'_>, out: &mut ReplyWriter<'_>) {
     let service = &session.resp.service;
     let uptime = service.clock.now().since(session.resp.started).nanos() / 1_000_000_000;
     let mut text = String::new();
     let _ = write!(
         text,
-        "# Server\r\nserver_name:tollgate\r\ntollgate_version:{}\r\nredis_version:{DIALECT}\r\nredis_mode:standalone\r\n\
-         uptime_in_seconds:{uptime}\r\n\r\n# Persistence\r\nloading:0\r\n\r\n# Replication\r\nrole:master\r\n\r\n\
-         # Rules\r\ngeneration:{}\r\nmode:{}\r\n",
+        "# Server\r\nserver_name:tollgate\r\ntollgate_version:{}\r\nredis_version:{REDIS_VERSION}\r\n\
+         redis_mode:standalone\r\nuptime_in_seconds:{uptime}\r\n\r\n# Persistence\r\nloading:0\r\n\r\n\
+         # Replication\r\nrole:master\r\n\r\n# Rules\r\ngeneration:{}\r\nmode:{}\r\n",
         env!("CARGO_PKG_VERSION"),
         service.engine.rules().number,
         service.engine.enforcement().name(),
-    ); // a String takes everything
+    ); // writing to a String cannot fail
     out.bulk(text.as_bytes());
 }
 
-/// `CONFIG GET`: there is nothing to tell. What is configured is configured elsewhere.
+/// `CONFIG GET`: always empty. Configuration is not exposed over RESP.
 pub(super) fn config(arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     let sent = arguments.get(1).unwrap_or_default();
     match sent.eq_ignore_ascii_case(b"get") && arguments.len() > 2 {
         true => out.map(0),
-        false => no_such(b"CONFIG", sent, &["get"], out),
+        false => unknown_subcommand(b"CONFIG", sent, &["get"], out),
     }
 }
 
@@ -144,8 +145,8 @@ pub(super) fn time(now: Time, out: &mut ReplyWriter<'_>) {
     out.bulk(itoa::Buffer::new().format(micros % 1_000_000).as_bytes());
 }
 
-/// A subcommand that is none, or has too few or too many arguments.
-fn no_such(command: &[u8], sent: &[u8], known: &[&str], out: &mut ReplyWriter<'_>) {
+/// Error for an unknown subcommand, or a known one with a wrong number of arguments.
+fn unknown_subcommand(command: &[u8], sent: &[u8], known: &[&str], out: &mut ReplyWriter<'_>) {
     match known.iter().find(|name| sent.eq_ignore_ascii_case(name.as_bytes())) {
         Some(name) => {
             wrong_number_of_arguments(&[command.to_ascii_lowercase().as_slice(), b"|", name.as_bytes()].concat(), out)

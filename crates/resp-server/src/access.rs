@@ -1,4 +1,4 @@
-//! Who may ask, and under which names their keys are kept: what all connections share.
+//! Authentication and bucket keys, shared by all connections.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,34 +21,34 @@ use tollgate_telemetry::LogThrottle;
 
 /// Shortest password.
 const BYTES_MIN: usize = 8;
-/// Longest password; longer ones are not even hashed.
+/// Longest password; longer ones are rejected without hashing.
 const BYTES_MAX: usize = 512;
 
-/// The only user.
+/// Name of the only user.
 pub(super) const USER: &[u8] = b"default";
 
-/// Why somebody is not let in.
+/// Why authentication failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AuthFailure {
-    /// A wrong user or password.
-    Wrong,
-    /// Too many of these came from there; the next is looked at after this time.
-    Wait(Span),
+    /// Wrong user or password.
+    WrongCredentials,
+    /// Too many failures from this network; the next attempt is checked after this time.
+    Throttled(Span),
 }
 
-/// What all connections share beside what all transports share.
+/// RESP state shared by all connections.
 #[derive(Debug)]
 pub struct RespAccess {
-    /// The hash of the password, if there is one.
+    /// SHA-256 of the password, if one is configured.
     password: ArcSwapOption<Digest>,
     failures: AuthThrottle,
-    quiet: LogThrottle,
+    log_throttle: LogThrottle,
     pub(super) buckets: Buckets,
     connections: AtomicU64,
 }
 
 impl RespAccess {
-    /// Reads the password, if there is to be one. Keys are named under `secret`.
+    /// Reads the password file, if one is configured. `secret` keys the hashes of bucket keys.
     pub fn read(
         password_file: Option<&Path>,
         secret: Secret,
@@ -57,48 +57,48 @@ impl RespAccess {
     ) -> Result<RespAccess> {
         let password = ArcSwapOption::from_pointee(password_file.map(hash).transpose()?);
         let failures = AuthThrottle::new(clock, secret);
-        let (buckets, quiet) = (Buckets::new(secret, shared), LogThrottle::by_the_minute());
-        Ok(RespAccess { password, failures, quiet, buckets, connections: AtomicU64::new(0) })
+        let (buckets, log_throttle) = (Buckets::new(secret, shared), LogThrottle::by_the_minute());
+        Ok(RespAccess { password, failures, log_throttle, buckets, connections: AtomicU64::new(0) })
     }
 
-    /// Reads it again; a file that cannot be used leaves the old one in place.
+    /// Reads the password file again; keeps the old password if the file is unusable.
     pub fn reload(&self, password_file: &Path) -> Result<()> {
         self.password.store(Some(hash(password_file)?.into()));
         Ok(())
     }
 
-    /// Whether callers have to give one.
-    pub(super) fn is_guarded(&self) -> bool {
+    /// Whether clients must authenticate.
+    pub(super) fn requires_password(&self) -> bool {
         self.password.load().is_some()
     }
 
-    /// Whether somebody gave the right user and password. Where too many wrong ones came from, they are not looked at.
-    pub(super) fn admits(&self, user: &[u8], password: &[u8], from: Option<IpAddr>) -> Result<(), AuthFailure> {
-        if !self.is_guarded() {
-            return if user == USER { Ok(()) } else { Err(AuthFailure::Wrong) };
+    /// Checks user and password. Networks with too many failures are rejected without a check.
+    pub(super) fn authenticate(&self, user: &[u8], password: &[u8], from: Option<IpAddr>) -> Result<(), AuthFailure> {
+        if !self.requires_password() {
+            return if user == USER { Ok(()) } else { Err(AuthFailure::WrongCredentials) };
         }
         if let Some(wait) = self.failures.wait(from) {
-            return Err(AuthFailure::Wait(wait));
+            return Err(AuthFailure::Throttled(wait));
         }
-        if user == USER && self.opens(password) {
+        if user == USER && self.is_password(password) {
             return Ok(());
         }
         self.failures.note(from);
-        if let Some(unsaid) = self.quiet.admit("password") {
+        if let Some(unsaid) = self.log_throttle.admit("password") {
             warn!(network = %masked_network(from), unsaid, "a wrong password was given over RESP");
         }
-        Err(AuthFailure::Wrong)
+        Err(AuthFailure::WrongCredentials)
     }
 
-    /// True for the password. Takes as long for one that is nearly right as for any other.
-    fn opens(&self, given: &[u8]) -> bool {
+    /// True for the right password. Compares in constant time.
+    fn is_password(&self, given: &[u8]) -> bool {
         let password = self.password.load();
         let Some(password) = &*password else { return true };
         given.len() <= BYTES_MAX
             && verify_slices_are_equal(password.as_ref().as_ref(), digest(&SHA256, given).as_ref()).is_ok()
     }
 
-    /// A number for the next connection.
+    /// Id of the next connection.
     pub(super) fn next_connection(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }

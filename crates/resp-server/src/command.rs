@@ -1,108 +1,108 @@
-//! Which commands there are. One table: how they are found, counted and told of.
+//! Table of commands, used for lookup, metrics and `COMMAND`.
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RespCommand {
-    /// A limit as redis-cell takes it.
+    /// Throttle with redis-cell's syntax.
     ClThrottle,
-    /// A limit as throttlecrab takes it.
+    /// Throttle with throttlecrab's syntax.
     Throttle,
-    /// May this request pass the rules?
+    /// Checks a request against the rules.
     TgCheck,
-    /// Would it?
+    /// Checks without charging.
     TgPeek,
-    /// Gives back what a request was charged.
+    /// Refunds a charged request.
     TgRefund,
-    /// Forgets keys of the throttles.
+    /// Deletes throttle keys.
     Del,
-    /// The same.
+    /// Same as `Del`.
     Unlink,
-    /// Is anybody there?
+    /// Liveness check.
     Ping,
-    /// Says it again.
+    /// Replies with its argument.
     Echo,
-    /// Chooses the version of the protocol.
+    /// Selects the protocol version.
     Hello,
-    /// Gives the password.
+    /// Authenticates.
     Auth,
-    /// About the connection.
+    /// Connection introspection.
     Client,
-    /// About the commands.
+    /// Command introspection.
     Command,
-    /// About the server.
+    /// Server introspection.
     Info,
-    /// About its configuration, of which nothing is told here.
+    /// Configuration, always empty.
     Config,
-    /// Chooses a database, of which there is one.
+    /// Selects a database; there is only one.
     Select,
     /// The server's time.
     Time,
-    /// Ends the connection.
+    /// Closes the connection.
     Quit,
-    /// Back to how the connection began.
+    /// Resets the session to its initial state.
     Reset,
-    /// Begins a transaction: commands are queued.
+    /// Begins a transaction: following commands are queued.
     Multi,
-    /// Answers what was queued.
+    /// Executes the queued commands.
     Exec,
-    /// Forgets what was queued.
+    /// Drops the queued commands.
     Discard,
 }
 
-/// What clients are told of a command, in the terms of Redis.
+/// Command metadata, in the terms of Redis's `COMMAND INFO`.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct CommandSpec {
     /// The command.
     pub command: RespCommand,
-    /// Its name, in lower case.
+    /// Name in lower case.
     pub name: &'static str,
-    /// How many elements it has; at least so many, if negative.
+    /// Number of elements including the name; negative for a minimum.
     pub arity: i8,
-    /// Whether it changes something.
+    /// Whether the command writes.
     pub writes: bool,
-    /// Where its keys begin, end, and how far apart they are; zero if it has none.
+    /// First key, last key and step; zeros without keys.
     pub keys: [i8; 3],
 }
 
-const fn facts(command: RespCommand, name: &'static str, arity: i8, writes: bool, keys: [i8; 3]) -> Facts {
-    Facts { command, name, arity, writes, keys }
+const fn spec(command: RespCommand, name: &'static str, arity: i8, writes: bool, keys: [i8; 3]) -> CommandSpec {
+    CommandSpec { command, name, arity, writes, keys }
 }
 
 impl RespCommand {
-    /// All of them, in the order of their numbers: those first that are asked most.
-    pub const ALL: [Facts; 22] = [
-        facts(RespCommand::ClThrottle, "cl.throttle", -5, true, [1, 1, 1]),
-        facts(RespCommand::Throttle, "throttle", -5, true, [1, 1, 1]),
-        facts(RespCommand::TgCheck, "tg.check", -2, true, [0; 3]),
-        facts(RespCommand::TgPeek, "tg.peek", -2, false, [0; 3]),
-        facts(RespCommand::TgRefund, "tg.refund", -2, true, [0; 3]),
-        facts(RespCommand::Del, "del", -2, true, [1, -1, 1]),
-        facts(RespCommand::Unlink, "unlink", -2, true, [1, -1, 1]),
-        facts(RespCommand::Ping, "ping", -1, false, [0; 3]),
-        facts(RespCommand::Echo, "echo", 2, false, [0; 3]),
-        facts(RespCommand::Hello, "hello", -1, false, [0; 3]),
-        facts(RespCommand::Auth, "auth", -2, false, [0; 3]),
-        facts(RespCommand::Client, "client", -2, false, [0; 3]),
-        facts(RespCommand::Command, "command", -1, false, [0; 3]),
-        facts(RespCommand::Info, "info", -1, false, [0; 3]),
-        facts(RespCommand::Config, "config", -2, false, [0; 3]),
-        facts(RespCommand::Select, "select", 2, false, [0; 3]),
-        facts(RespCommand::Time, "time", 1, false, [0; 3]),
-        facts(RespCommand::Quit, "quit", -1, false, [0; 3]),
-        facts(RespCommand::Reset, "reset", 1, false, [0; 3]),
-        facts(RespCommand::Multi, "multi", 1, false, [0; 3]),
-        facts(RespCommand::Exec, "exec", 1, false, [0; 3]),
-        facts(RespCommand::Discard, "discard", 1, false, [0; 3]),
+    /// All commands, in the order of their discriminants; the most frequent first.
+    pub const ALL: [CommandSpec; 22] = [
+        spec(RespCommand::ClThrottle, "cl.throttle", -5, true, [1, 1, 1]),
+        spec(RespCommand::Throttle, "throttle", -5, true, [1, 1, 1]),
+        spec(RespCommand::TgCheck, "tg.check", -2, true, [0; 3]),
+        spec(RespCommand::TgPeek, "tg.peek", -2, false, [0; 3]),
+        spec(RespCommand::TgRefund, "tg.refund", -2, true, [0; 3]),
+        spec(RespCommand::Del, "del", -2, true, [1, -1, 1]),
+        spec(RespCommand::Unlink, "unlink", -2, true, [1, -1, 1]),
+        spec(RespCommand::Ping, "ping", -1, false, [0; 3]),
+        spec(RespCommand::Echo, "echo", 2, false, [0; 3]),
+        spec(RespCommand::Hello, "hello", -1, false, [0; 3]),
+        spec(RespCommand::Auth, "auth", -2, false, [0; 3]),
+        spec(RespCommand::Client, "client", -2, false, [0; 3]),
+        spec(RespCommand::Command, "command", -1, false, [0; 3]),
+        spec(RespCommand::Info, "info", -1, false, [0; 3]),
+        spec(RespCommand::Config, "config", -2, false, [0; 3]),
+        spec(RespCommand::Select, "select", 2, false, [0; 3]),
+        spec(RespCommand::Time, "time", 1, false, [0; 3]),
+        spec(RespCommand::Quit, "quit", -1, false, [0; 3]),
+        spec(RespCommand::Reset, "reset", 1, false, [0; 3]),
+        spec(RespCommand::Multi, "multi", 1, false, [0; 3]),
+        spec(RespCommand::Exec, "exec", 1, false, [0; 3]),
+        spec(RespCommand::Discard, "discard", 1, false, [0; 3]),
     ];
 
-    /// The command of that name, in whatever case.
+    /// Finds a command by name, ignoring case.
     #[inline]
-    pub fn find(name: &[u8]) -> Option<&'static Facts> {
-        RespCommand::ALL.iter().find(|facts| name.eq_ignore_ascii_case(facts.name.as_bytes()))
+    pub fn find(name: &[u8]) -> Option<&'static CommandSpec> {
+        RespCommand::ALL.iter().find(|spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
     }
 
-    /// Whether it is answered at once in a transaction too.
+    /// Whether the command executes at once inside a transaction.
     pub fn is_never_queued(self) -> bool {
         matches!(
             self,
@@ -110,16 +110,16 @@ impl RespCommand {
         )
     }
 
-    /// Whether those may ask it who have yet to give the password.
-    pub fn is_open(self) -> bool {
+    /// Whether the command is allowed before authentication.
+    pub fn is_allowed_unauthenticated(self) -> bool {
         matches!(self, RespCommand::Auth | RespCommand::Hello | RespCommand::Quit | RespCommand::Reset)
     }
 }
 
-impl Facts {
-    /// Whether a command of so many elements has as many as it should.
+impl CommandSpec {
+    /// Whether this number of elements matches the arity.
     #[inline]
-    pub fn suits(&self, elements: usize) -> bool {
+    pub fn accepts_arity(&self, elements: usize) -> bool {
         let arity = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { elements >= arity } else { elements == arity }
     }
@@ -130,12 +130,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_the_order_of_the_numbers() {
-        for (number, facts) in RespCommand::ALL.iter().enumerate() {
-            assert_eq!(facts.command as usize, number, "{}", facts.name);
+    fn the_table_is_in_discriminant_order() {
+        for (number, spec) in RespCommand::ALL.iter().enumerate() {
+            assert_eq!(spec.command as usize, number, "{}", spec.name);
             assert_eq!(
-                RespCommand::find(facts.name.to_uppercase().as_bytes()).map(|found| found.command),
-                Some(facts.command)
+                RespCommand::find(spec.name.to_uppercase().as_bytes()).map(|found| found.command),
+                Some(spec.command)
             );
         }
         assert!(RespCommand::find(b"flushall").is_none());

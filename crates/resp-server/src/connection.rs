@@ -1,7 +1,7 @@
-//! One connection: reads what has come, answers all of it, writes once, waits for more.
+//! Connection loop: reads the available bytes, answers all complete commands, writes once, waits for more.
 //!
-//! Whatever grows is bounded: a command by its limits, a batch by its number of commands and by the bytes of their
-//! answers. While a batch is not written nothing more is read, so a caller that does not read stops itself.
+//! All buffers are bounded: a command by its request limits, a batch by its number of commands and reply bytes. The
+//! loop does not read while a batch is unwritten, so a client that does not read its replies blocks only itself.
 
 use std::time::Duration;
 
@@ -9,95 +9,100 @@ use tokio::time::Instant;
 use tollgate_resp::{ProtocolError, ProtocolVersion, ReplyWriter, RequestParser};
 
 use super::Resp;
-use super::session::{Later, Next, Session, Waiting};
-use super::wire::{Stop, Wait, Wire};
+use super::session::{PendingThrottle, PendingWork, Session, SessionAction};
+use super::wire::{ConnectionEnd, ReadWait, TimedStream};
 use crate::metrics::RespFault;
 use tollgate_net::{BudgetPermit, ListenerContext, Peer, Stream};
 use tollgate_service::join;
 
-/// Size of a read. Sixteen throttles are a quarter of it.
+/// Initial read size. A pipeline of sixteen throttles takes a quarter of it.
 const READ_BYTES: usize = 4 << 10;
-/// The most that is read at once, by those who send as much.
+/// Maximum read size, for clients that fill their buffer.
 const READ_BYTES_MAX: usize = 64 << 10;
-/// Answers that leave together: more are written first. With the longest answer, far below a megabyte.
+/// Reply bytes after which a batch is written. With the longest reply, far below a megabyte.
 const WRITE_BYTES: usize = 64 << 10;
-/// Commands that are answered before what they were told is written.
+/// Commands after which a batch is written.
 const BATCH_MAX: usize = 1024;
-/// All that somebody is told who does not give the password.
-const STRANGER_BYTES_MAX: usize = 64 << 10;
-/// What each of their commands counts at least: an empty one is told nothing.
-const STRANGER_COMMAND_BYTES: usize = 32;
-/// How long a transaction may be open: long enough to type one.
-const TRANSACTION_MAX: Duration = Duration::from_secs(60);
-/// Buffers larger than this are given back before a longer wait: ten thousand connections wait.
-const KEEP_BYTES: usize = 6 << 10;
-/// How long a connection may keep large buffers while nothing comes.
-const BREATH: Duration = Duration::from_secs(1);
-/// Small batches after which it has no more use for them.
+/// Reply bytes of an unauthenticated connection before it is closed.
+const UNAUTHENTICATED_BYTES_MAX: usize = 64 << 10;
+/// Minimum charge per unauthenticated command: an empty command has no reply.
+const UNAUTHENTICATED_COMMAND_BYTES: usize = 32;
+/// How long a transaction may stay open: long enough to type one by hand.
+const TRANSACTION_OPEN_MAX: Duration = Duration::from_secs(60);
+/// Buffers larger than this are freed before a long wait, because most of thousands of connections are idle.
+const SMALL_BUFFER_BYTES: usize = 6 << 10;
+/// How long an idle connection may keep large buffers.
+const LARGE_BUFFER_HOLD: Duration = Duration::from_secs(1);
+/// Consecutive small batches after which large buffers are freed.
 const SMALL_BATCHES_MAX: u32 = 16;
 
-/// A connection and what it holds between two waits.
-pub(super) struct Connection<'a> {
-    wire: Wire<'a>,
+/// One connection, with its buffers and deadlines.
+pub(super) struct RespConnection<'a> {
+    io: TimedStream<'a>,
     session: Session<'a>,
-    frames: RequestParser,
-    /// Throttles that wait for the store, to be asked together.
-    waiting: Vec<Waiting>,
+    parser: RequestParser,
+    /// Throttles that wait for the store, to be decided together.
+    pending: Vec<PendingThrottle>,
     input: Vec<u8>,
-    /// How much of the input has been answered.
+    /// Bytes of the input already answered.
     start: usize,
     output: Vec<u8>,
     /// Commands answered since the last write.
     answered: usize,
-    /// What was told since the password was last missing.
-    told_stranger: usize,
-    /// When it must be there.
-    known_by: Option<Instant>,
+    /// Reply bytes since the connection was last unauthenticated.
+    unauthenticated_bytes: usize,
+    /// When the connection must have authenticated.
+    auth_due: Option<Instant>,
     /// When the transaction must have ended.
-    exec_by: Option<Instant>,
-    /// The most that the batch read or told, and how many were small one after the other.
+    exec_due: Option<Instant>,
+    /// Largest buffer use of the batch, and the number of consecutive small batches.
     used: usize,
     small_batches: u32,
-    /// When the command that is not all there must be.
-    due: Option<Instant>,
-    /// What a large command on its way was given.
+    /// When the incomplete command must be complete.
+    command_due: Option<Instant>,
+    /// Byte budget held by incomplete and queued commands.
     room: BudgetPermit,
     idle: Option<Duration>,
-    /// The last read found no end.
+    /// The last read filled the buffer.
     is_filled: bool,
-    /// What was read last came after the server began to end: when it is answered, so does the connection.
+    /// The last read came after the drain began: the connection closes once it is answered.
     is_last: bool,
 }
 
-/// Why answering pauses.
+/// Why answering paused.
 enum Pause {
-    /// Everything is answered that is all there.
-    Dry,
-    /// Enough is answered: it is to be written.
-    Full,
-    /// Throttles are to be asked for together.
-    Settle,
-    /// The store has to be waited for. The command, of so many bytes, is still at the start of the input.
-    Later(Later, usize),
+    /// All complete commands are answered.
+    NeedInput,
+    /// The batch is full and must be written.
+    BatchFull,
+    /// Pending throttles must be decided first.
+    DecideThrottles,
+    /// A command must await the store. It is still at the start of the input, with this many bytes.
+    Await(PendingWork, usize),
 }
 
-impl<'a> Connection<'a> {
-    pub(super) fn new(stream: Stream, peer: &'a Peer, context: &'a ListenerContext, resp: &'a Resp) -> Connection<'a> {
-        Connection {
-            wire: Wire::new(stream, context),
+impl<'a> RespConnection<'a> {
+    pub(super) fn new(
+        stream: Stream,
+        peer: &'a Peer,
+        context: &'a ListenerContext,
+        resp: &'a Resp,
+    ) -> RespConnection<'a> {
+        RespConnection {
+            io: TimedStream::new(stream, context),
             session: Session::new(resp, peer),
-            frames: RequestParser::default(),
-            waiting: Vec::new(),
+            parser: RequestParser::default(),
+            pending: Vec::new(),
             input: Vec::new(),
             start: 0,
             output: Vec::new(),
             answered: 0,
-            told_stranger: 0,
-            known_by: None,
-            exec_by: None,
+            unauthenticated_bytes: 0,
+            auth_due: None,
+            exec_due: None,
             used: 0,
             small_batches: 0,
-            due: None,
+            command_due: None,
             room: BudgetPermit::default(),
             idle: resp.settings.idle_timeout,
             is_filled: false,
@@ -112,228 +117,239 @@ impl<'a> Connection<'a> {
             }
         };
         match stop {
-            Stop::Gone | Stop::Late => {}
-            Stop::Cut(fault) => self.session.resp.metrics.ended(fault),
-            Stop::Close => {
-                if self.wire.flush(&mut self.output).await.is_ok() {
-                    self.wire.linger().await;
+            ConnectionEnd::Disconnected | ConnectionEnd::TimedOut => {}
+            ConnectionEnd::Fault(fault) => self.session.resp.metrics.ended(fault),
+            ConnectionEnd::Close => {
+                if self.io.flush(&mut self.output).await.is_ok() {
+                    self.io.linger().await;
                 }
             }
         }
     }
 
-    async fn step(&mut self) -> Result<(), Stop> {
+    async fn step(&mut self) -> Result<(), ConnectionEnd> {
         match self.answer()? {
-            Pause::Dry => {
-                self.settle().await;
+            Pause::NeedInput => {
+                self.decide_throttles().await;
                 self.flush().await?;
-                self.await_more().await
+                self.read_more().await
             }
-            Pause::Full => {
-                self.settle().await;
+            Pause::BatchFull => {
+                self.decide_throttles().await;
                 self.flush().await
             }
-            Pause::Settle => {
-                self.settle().await;
+            Pause::DecideThrottles => {
+                self.decide_throttles().await;
                 Ok(())
             }
-            Pause::Later(later, bytes) => {
-                let Connection { session, frames, input, start, output, .. } = self;
+            Pause::Await(work, bytes) => {
+                let RespConnection { session, parser, input, start, output, .. } = self;
                 let command = input.get(*start..).unwrap_or_default();
-                // Boxed: what waits is large, and almost every connection waits for nobody but its caller.
-                Box::pin(session.wait(later, frames.arguments(command), output)).await;
-                self.session.begin();
+                // Boxed: the future is large, and almost every connection only waits for its client.
+                Box::pin(session.run_pending(work, parser.arguments(command), output)).await;
+                self.session.restart_timing();
                 self.start += bytes;
                 Ok(())
             }
         }
     }
 
-    /// Answers commands until there are no more, or something has to be waited for.
-    fn answer(&mut self) -> Result<Pause, Stop> {
+    /// Answers commands until the input is exhausted or a command must wait.
+    fn answer(&mut self) -> Result<Pause, ConnectionEnd> {
         loop {
             if self.answered >= BATCH_MAX || self.output.len() >= WRITE_BYTES {
-                return Ok(Pause::Full);
+                return Ok(Pause::BatchFull);
             }
-            let Connection { session, frames, waiting, input, start, output, .. } = self;
+            let RespConnection { session, parser, pending, input, start, output, .. } = self;
             let rest = input.get(*start..).unwrap_or_default();
-            let bytes = match frames.next(rest, session.limits()) {
-                Ok(None) => return Ok(Pause::Dry),
+            let bytes = match parser.next(rest, session.limits()) {
+                Ok(None) => return Ok(Pause::NeedInput),
                 Ok(Some(bytes)) => bytes,
-                Err(_) if !waiting.is_empty() => return Ok(Pause::Settle), // what is wrong stays wrong
-                Err(fault) => return Err(self.refuse(fault)),
+                Err(_) if !pending.is_empty() => return Ok(Pause::DecideThrottles), // the error recurs
+                Err(fault) => return Err(self.end_with_protocol_error(fault)),
             };
-            self.due = None;
-            let (was_known, before) = (session.is_known(), output.len());
-            let next = session.answer(frames.arguments(rest), waiting, output);
-            let told = output.len() - before;
-            match next {
-                Next::Settle => return Ok(Pause::Settle), // it is read again from where it begins
-                Next::Later(later) => {
+            self.command_due = None;
+            let (was_authenticated, before) = (session.is_authenticated(), output.len());
+            let action = session.answer(parser.arguments(rest), pending, output);
+            let written = output.len() - before;
+            match action {
+                SessionAction::DecideThrottles => return Ok(Pause::DecideThrottles), // the command is parsed again
+                SessionAction::Await(work) => {
                     self.answered += 1;
-                    return Ok(Pause::Later(later, bytes));
+                    return Ok(Pause::Await(work, bytes));
                 }
-                Next::Keep => {
-                    session.keep(rest.get(..bytes).unwrap_or_default(), output);
+                SessionAction::Queue => {
+                    session.queue_command(rest.get(..bytes).unwrap_or_default(), output);
                     self.start += bytes;
                     self.answered += 1;
                 }
-                Next::Replay(commands) => {
+                SessionAction::Replay(commands) => {
                     self.start += bytes;
                     self.answered += 1;
                     self.input.splice(self.start..self.start, commands);
                 }
-                Next::Done => {
+                SessionAction::Done => {
                     self.start += bytes;
                     self.answered += 1;
                 }
-                Next::Close => return Err(Stop::Close),
+                SessionAction::Close => return Err(ConnectionEnd::Close),
             }
-            if !was_known {
-                self.tell_stranger(told)?;
+            if !was_authenticated {
+                self.charge_unauthenticated(written)?;
             }
         }
     }
 
-    /// Strangers are told so much, and then no more; those who have become known have not been strangers.
-    fn tell_stranger(&mut self, told: usize) -> Result<(), Stop> {
-        if self.session.is_known() {
-            (self.told_stranger, self.known_by) = (0, None);
+    /// Limits the replies to an unauthenticated connection. Authentication resets the count.
+    fn charge_unauthenticated(&mut self, written: usize) -> Result<(), ConnectionEnd> {
+        if self.session.is_authenticated() {
+            (self.unauthenticated_bytes, self.auth_due) = (0, None);
             return Ok(());
         }
-        self.told_stranger += told.max(STRANGER_COMMAND_BYTES);
-        match self.told_stranger > STRANGER_BYTES_MAX {
-            true => Err(Stop::Cut(RespFault::Unauthenticated)),
+        self.unauthenticated_bytes += written.max(UNAUTHENTICATED_COMMAND_BYTES);
+        match self.unauthenticated_bytes > UNAUTHENTICATED_BYTES_MAX {
+            true => Err(ConnectionEnd::Fault(RespFault::Unauthenticated)),
             false => Ok(()),
         }
     }
 
-    /// Answers bytes that are no command, and ends the connection.
-    fn refuse(&mut self, error: ProtocolError) -> Stop {
+    /// Writes a protocol error and ends the connection.
+    fn end_with_protocol_error(&mut self, error: ProtocolError) -> ConnectionEnd {
         let kind = match error {
-            ProtocolError::OtherProtocol => return Stop::Cut(RespFault::Foreign),
+            ProtocolError::OtherProtocol => return ConnectionEnd::Fault(RespFault::Foreign),
             error if error.is_oversized() => RespFault::TooLarge,
             _ => RespFault::Malformed,
         };
         error.write(&mut ReplyWriter::new(&mut self.output, ProtocolVersion::Resp2));
         self.session.resp.metrics.ended(kind);
-        Stop::Close
+        ConnectionEnd::Close
     }
 
-    /// Writes the last error of a connection.
-    fn end(&mut self, kind: RespFault, parts: &[&[u8]]) -> Stop {
+    /// Writes a final error and ends the connection.
+    fn end_with_error(&mut self, kind: RespFault, parts: &[&[u8]]) -> ConnectionEnd {
         let parts: Vec<&[u8]> = std::iter::once(&b"ERR Protocol error: "[..]).chain(parts.iter().copied()).collect();
         ReplyWriter::new(&mut self.output, ProtocolVersion::Resp2).error(&parts);
         self.session.resp.metrics.ended(kind);
-        Stop::Close
+        ConnectionEnd::Close
     }
 
-    /// Asks for all throttles that wait, together.
-    async fn settle(&mut self) {
-        if self.waiting.is_empty() {
+    /// Decides all pending throttles together.
+    async fn decide_throttles(&mut self) {
+        if self.pending.is_empty() {
             return;
         }
         let service = &self.session.resp.service;
-        let width = service.batch_width(self.waiting.len());
-        let ask = |Waiting { throttle, lone }: &Waiting| {
-            let (charge, lone) = (throttle.charge, *lone);
+        let width = service.batch_width(self.pending.len());
+        let decide = |PendingThrottle { throttle, decision }: &PendingThrottle| {
+            let (charge, decision) = (throttle.charge, *decision);
             async move {
-                match lone {
-                    Some(lone) => lone,
+                match decision {
+                    Some(decision) => decision,
                     None => service.throttle(&charge).await,
                 }
             }
         };
-        let lones = Box::pin(join(self.waiting.iter().map(ask), width.checks())).await;
-        self.session.settle(&mut self.waiting, &lones, &mut self.output);
-        self.session.begin();
+        let decisions = Box::pin(join(self.pending.iter().map(decide), width.checks())).await;
+        self.session.write_throttles(&mut self.pending, &decisions, &mut self.output);
+        self.session.restart_timing();
     }
 
-    async fn flush(&mut self) -> Result<(), Stop> {
+    async fn flush(&mut self) -> Result<(), ConnectionEnd> {
         self.used = self.used.max(self.output.len());
         self.answered = 0;
-        self.wire.flush(&mut self.output).await
+        self.io.flush(&mut self.output).await
     }
 
     /// Waits for more bytes.
-    async fn await_more(&mut self) -> Result<(), Stop> {
+    async fn read_more(&mut self) -> Result<(), ConnectionEnd> {
         self.make_room()?;
-        let (known_by, exec_by) = (self.known_by(), self.exec_by());
+        let (auth_due, exec_due) = (self.auth_due(), self.exec_due());
         if !self.input.is_empty() {
-            // Absolute: a byte now and then buys no time.
-            let due = *self.due.get_or_insert_with(|| Instant::now() + self.wire.context.limits.head_timeout);
-            let due = known_by.into_iter().chain(exec_by).fold(due, Instant::min);
-            if !self.breathe(|| Wait::Within(due.min(Instant::now() + BREATH))).await? {
-                self.read(Wait::Within(due)).await.map_err(|stop| match stop {
-                    Stop::Late => self.end(RespFault::TooSlow, &[b"the rest of the command did not come in time"]),
+            // Absolute: single bytes do not extend the deadline.
+            let command_due =
+                *self.command_due.get_or_insert_with(|| Instant::now() + self.io.context.limits.head_timeout);
+            let command_due = auth_due.into_iter().chain(exec_due).fold(command_due, Instant::min);
+            if !self
+                .read_before_shrink(|| ReadWait::RestOfCommand(command_due.min(Instant::now() + LARGE_BUFFER_HOLD)))
+                .await?
+            {
+                self.read(ReadWait::RestOfCommand(command_due)).await.map_err(|stop| match stop {
+                    ConnectionEnd::TimedOut => {
+                        self.end_with_error(RespFault::TooSlow, &[b"the rest of the command did not come in time"])
+                    }
                     stop => stop,
                 })?;
             }
         } else if self.is_last {
-            return Err(Stop::Close); // a server that ends has heard this caller out
-        } else if !self.breathe(|| Wait::Between(Some(BREATH))).await? {
-            let by = known_by.into_iter().chain(exec_by);
-            let patience = by.map(|by| by.saturating_duration_since(Instant::now())).chain(self.idle).min();
-            self.read(Wait::Between(patience)).await.map_err(|stop| match stop {
-                Stop::Late if known_by.is_some_and(|by| by <= Instant::now()) => Stop::Cut(RespFault::Unauthenticated),
-                Stop::Late if exec_by.is_some_and(|by| by <= Instant::now()) => {
-                    self.end(RespFault::TooSlow, &[b"EXEC did not come in time"])
+            return Err(ConnectionEnd::Close); // draining, and everything received is answered
+        } else if !self.read_before_shrink(|| ReadWait::NextCommand(Some(LARGE_BUFFER_HOLD))).await? {
+            let due = auth_due.into_iter().chain(exec_due);
+            let max_wait = due.map(|due| due.saturating_duration_since(Instant::now())).chain(self.idle).min();
+            self.read(ReadWait::NextCommand(max_wait)).await.map_err(|stop| match stop {
+                ConnectionEnd::TimedOut if auth_due.is_some_and(|due| due <= Instant::now()) => {
+                    ConnectionEnd::Fault(RespFault::Unauthenticated)
                 }
-                Stop::Late => Stop::Close,
+                ConnectionEnd::TimedOut if exec_due.is_some_and(|due| due <= Instant::now()) => {
+                    self.end_with_error(RespFault::TooSlow, &[b"EXEC did not come in time"])
+                }
+                ConnectionEnd::TimedOut => ConnectionEnd::Close,
                 stop => stop,
             })?;
         }
-        self.is_last = self.wire.context.drain.has_begun();
-        self.session.begin();
+        self.is_last = self.io.context.drain.has_begun();
+        self.session.restart_timing();
         Ok(())
     }
 
-    /// When the password must have been given, whatever comes until then: a place is not for those who never give it.
-    fn known_by(&mut self) -> Option<Instant> {
-        if self.session.is_known() {
+    /// When the connection must have authenticated. Traffic does not extend it: unauthenticated clients must not hold
+    /// connection slots.
+    fn auth_due(&mut self) -> Option<Instant> {
+        if self.session.is_authenticated() {
             return None;
         }
-        let patience = self.wire.context.limits.head_timeout;
-        Some(*self.known_by.get_or_insert_with(|| Instant::now() + patience))
+        let max_wait = self.io.context.limits.head_timeout;
+        Some(*self.auth_due.get_or_insert_with(|| Instant::now() + max_wait))
     }
 
-    /// When `EXEC` must have come, once there was `MULTI`: what is queued takes memory that others may need.
-    fn exec_by(&mut self) -> Option<Instant> {
+    /// When `EXEC` is due after `MULTI`: queued commands hold shared memory.
+    fn exec_due(&mut self) -> Option<Instant> {
         if !self.session.is_in_transaction() {
-            self.exec_by = None;
+            self.exec_due = None;
             return None;
         }
-        Some(*self.exec_by.get_or_insert_with(|| Instant::now() + TRANSACTION_MAX))
+        Some(*self.exec_due.get_or_insert_with(|| Instant::now() + TRANSACTION_OPEN_MAX))
     }
 
-    /// Whoever sends much one after the other keeps what it made grow; who pauses does not. True if something came.
-    async fn breathe(&mut self, wait: impl Fn() -> Wait) -> Result<bool, Stop> {
-        if !self.holds_much() {
+    /// Reads for a short time before large buffers are freed, so that a busy client keeps them. True if bytes arrived.
+    async fn read_before_shrink(&mut self, wait: impl Fn() -> ReadWait) -> Result<bool, ConnectionEnd> {
+        if !self.holds_large_buffers() {
             return Ok(false);
         }
         let wait = wait();
         match self.read(wait).await {
             Ok(()) => Ok(true),
-            Err(Stop::Late) if matches!(wait, Wait::Between(_)) && self.wire.context.drain.has_begun() => {
-                Err(Stop::Close)
+            Err(ConnectionEnd::TimedOut)
+                if matches!(wait, ReadWait::NextCommand(_)) && self.io.context.drain.has_begun() =>
+            {
+                Err(ConnectionEnd::Close)
             }
-            Err(Stop::Late) => {
-                self.give_back();
+            Err(ConnectionEnd::TimedOut) => {
+                self.shrink_buffers();
                 Ok(false)
             }
             Err(stop) => Err(stop),
         }
     }
 
-    async fn read(&mut self, wait: Wait) -> Result<(), Stop> {
+    async fn read(&mut self, wait: ReadWait) -> Result<(), ConnectionEnd> {
         let room = self.input.capacity();
-        self.wire.read(&mut self.input, wait).await?;
+        self.io.read(&mut self.input, wait).await?;
         self.is_filled = self.input.len() >= room;
         Ok(())
     }
 
-    /// Moves what is unread to the front, and makes room behind it: more for those who fill it.
-    fn make_room(&mut self) -> Result<(), Stop> {
+    /// Moves unread input to the front and reserves space behind it; more if the last read filled the buffer.
+    fn make_room(&mut self) -> Result<(), ConnectionEnd> {
         self.used = self.used.max(self.input.len());
         if self.start == self.input.len() {
             self.input.clear();
@@ -341,42 +357,42 @@ impl<'a> Connection<'a> {
             self.input.drain(..self.start);
         }
         self.start = 0;
-        self.outgrow();
+        self.shrink_after_small_batches();
         let (held, room) = (self.input.len(), self.input.capacity());
-        let is_known = self.session.is_known();
-        if self.is_filled && is_known && room < READ_BYTES_MAX {
+        let is_authenticated = self.session.is_authenticated();
+        if self.is_filled && is_authenticated && room < READ_BYTES_MAX {
             self.input.reserve(2 * room - held);
         } else if room - held < READ_BYTES / 2 {
             self.input.reserve(READ_BYTES);
         }
         self.is_filled = false;
-        // Only what is on its way counts, and what is queued: the rest is answered before anything more is read.
+        // Only incomplete and queued commands are charged: all others are answered before the next read.
         self.room = BudgetPermit::default();
-        let budget = &self.wire.context.budget;
+        let budget = &self.io.context.budget;
         let held = (held + self.session.queued_bytes()) as u64;
-        let room = if is_known { budget.reserve(held) } else { budget.reserve_unauthenticated(held) };
-        self.room = room.ok_or(Stop::Cut(RespFault::NoMemory))?;
+        let room = if is_authenticated { budget.reserve(held) } else { budget.reserve_unauthenticated(held) };
+        self.room = room.ok_or(ConnectionEnd::Fault(RespFault::NoMemory))?;
         Ok(())
     }
 
-    /// Gives large buffers back that nobody has had a use for: a few bytes now and then do not keep them.
-    fn outgrow(&mut self) {
-        let is_small = std::mem::take(&mut self.used) <= KEEP_BYTES;
+    /// Frees large buffers after several small batches: occasional small commands do not justify them.
+    fn shrink_after_small_batches(&mut self) {
+        let is_small = std::mem::take(&mut self.used) <= SMALL_BUFFER_BYTES;
         self.small_batches = if is_small { self.small_batches.saturating_add(1) } else { 0 };
-        if self.small_batches >= SMALL_BATCHES_MAX && self.holds_much() {
+        if self.small_batches >= SMALL_BATCHES_MAX && self.holds_large_buffers() {
             self.small_batches = 0;
-            self.give_back();
+            self.shrink_buffers();
         }
     }
 
-    fn holds_much(&self) -> bool {
-        let waiting = self.waiting.capacity() * size_of::<Waiting>();
-        self.input.capacity().max(self.output.capacity()).max(waiting) > KEEP_BYTES
+    fn holds_large_buffers(&self) -> bool {
+        let pending = self.pending.capacity() * size_of::<PendingThrottle>();
+        self.input.capacity().max(self.output.capacity()).max(pending) > SMALL_BUFFER_BYTES
     }
 
-    /// Keeps what has not been answered, and nothing else.
-    fn give_back(&mut self) {
+    /// Frees all buffers except the unanswered input.
+    fn shrink_buffers(&mut self) {
         self.input.shrink_to(READ_BYTES);
-        (self.output, self.waiting) = (Vec::new(), Vec::new());
+        (self.output, self.pending) = (Vec::new(), Vec::new());
     }
 }

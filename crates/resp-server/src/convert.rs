@@ -1,4 +1,4 @@
-//! `key=value … [COST n]` to a request, and a decision to a reply.
+//! Converts `key=value … [COST n]` to a request, and a decision to a reply.
 
 use std::borrow::Cow;
 
@@ -10,45 +10,45 @@ use tollgate_resp::{Arguments, ReplyWriter, excerpt};
 use tollgate_service::CheckRequest;
 use tollgate_service::render::Policy;
 
-/// What is wrong with a request: the argument, and what is wrong with it.
-pub struct Wrong<'a>(&'a [u8], Cow<'static, str>);
+/// Syntax error in a check command: the argument and the reason.
+pub struct CheckSyntaxError<'a>(&'a [u8], Cow<'static, str>);
 
-/// Reads the arguments behind the command's name.
-pub fn asked(arguments: Arguments<'_>, peek: bool) -> Result<CheckRequest<'_>, Wrong<'_>> {
-    let mut attributes: SmallVec<[(&str, &str); 8]> = SmallVec::new(); // as many as a command has elements
+/// Reads the arguments after the command name.
+pub fn read_check_request(arguments: Arguments<'_>, peek: bool) -> Result<CheckRequest<'_>, CheckSyntaxError<'_>> {
+    let mut attributes: SmallVec<[(&str, &str); 8]> = SmallVec::new(); // bounded by the elements of a command
     let (mut namespace, mut cost) = (None, None);
     let mut sent = arguments.from(1);
     while let Some(argument) = sent.next() {
-        let wrong = |what: &'static str| Wrong(argument, what.into());
+        let error = |what: &'static str| CheckSyntaxError(argument, what.into());
         if argument.eq_ignore_ascii_case(b"COST") {
-            let digits = sent.next().and_then(digits).ok_or(wrong("should be followed by a whole number"))?;
+            let digits = sent.next().and_then(digits).ok_or(error("should be followed by a whole number"))?;
             if cost.replace(digits).is_some() {
-                return Err(wrong(TWICE));
+                return Err(error(TWICE));
             }
             continue;
         }
-        let text = str::from_utf8(argument).map_err(|_| wrong("should be UTF-8"))?;
-        let (name, value) = text.split_once('=').ok_or(wrong("write attributes as name=value"))?;
+        let text = str::from_utf8(argument).map_err(|_| error("should be UTF-8"))?;
+        let (name, value) = text.split_once('=').ok_or(error("write attributes as name=value"))?;
         let is_known = Attribute::from_name(name).is_some() || name == "namespace";
         if let Some(hint) = if is_known { None } else { misspelt(name, value) } {
-            return Err(Wrong(name.as_bytes(), hint.into()));
+            return Err(CheckSyntaxError(name.as_bytes(), hint.into()));
         }
         let is_twice = match name {
             "namespace" => namespace.replace(value).is_some(),
             _ => attributes.iter().any(|(other, _)| *other == name),
         };
         if is_twice {
-            return Err(Wrong(name.as_bytes(), TWICE.into()));
+            return Err(CheckSyntaxError(name.as_bytes(), TWICE.into()));
         }
         if name != "namespace" {
             attributes.push((name, value));
         }
     }
     CheckRequest::named(namespace.unwrap_or_default(), attributes.into_iter(), cost, peek)
-        .map_err(|fault| Wrong(b"", format!("{}: {}", fault.field, fault.detail).into()))
+        .map_err(|fault| CheckSyntaxError(b"", format!("{}: {}", fault.field, fault.detail).into()))
 }
 
-/// What was meant by a name that would otherwise be an attribute of one's own, and count nowhere.
+/// Hint for a misspelt name, which would otherwise become a custom attribute that no rule uses.
 fn misspelt(name: &str, value: &str) -> Option<String> {
     if name.eq_ignore_ascii_case("cost") {
         let number = value.parse().unwrap_or(1_u64);
@@ -67,10 +67,10 @@ fn digits(sent: &[u8]) -> Option<u64> {
     str::from_utf8(sent).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
-impl Wrong<'_> {
+impl CheckSyntaxError<'_> {
     /// Writes the error.
     pub fn write(&self, out: &mut ReplyWriter<'_>) {
-        let Wrong(argument, what) = self;
+        let CheckSyntaxError(argument, what) = self;
         match argument.is_empty() {
             true => out.error(&[b"ERR ", what.as_bytes()]),
             false => out.error(&[b"ERR '", excerpt(argument), b"': ", what.as_bytes()]),
@@ -78,10 +78,10 @@ impl Wrong<'_> {
     }
 }
 
-/// As long as a reply to a check is, unless its rule has a long name.
+/// Size of a typical reply.
 const REPLY_BYTES: usize = 320;
 
-/// Writes a decision, pair by pair.
+/// Writes a decision as a map.
 pub fn write_decision(decision: &Decision, out: &mut ReplyWriter<'_>) {
     if let Verdict::Invalid(error) = &decision.verdict {
         return out.error(&[b"ERR ", error.to_string().as_bytes()]);
@@ -101,7 +101,7 @@ pub fn write_decision(decision: &Decision, out: &mut ReplyWriter<'_>) {
     number(out, policy.as_ref().map(|policy| policy.limit));
     out.encoded(b"$9\r\nremaining\r\n");
     match &policy {
-        None if decision.decided_by == DecidedBy::Open => out.integer(-1), // nobody counts
+        None if decision.decided_by == DecidedBy::Open => out.integer(-1), // fail-open: nothing is counted
         policy => number(out, policy.as_ref().map(|policy| policy.remaining)),
     }
     out.encoded(b"$14\r\nretry_after_ms\r\n");

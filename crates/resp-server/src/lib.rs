@@ -1,16 +1,20 @@
-//! RESP, the protocol of Redis, as a transport: limits that come with the call, checks against the rules, and what clients
-//! want to know before they ask either.
+//! RESP transport (the Redis protocol): throttle commands that carry their own limit, checks against the rules, and the
+//! introspection commands that Redis clients send on connect.
 //!
-//! | file | decides |
+//! | file | contents |
 //! |---|---|
-//! | [`command`] | which commands there are |
-//! | `session` | who may ask what, and what is answered |
-//! | `transaction` | what is queued between `MULTI` and `EXEC` |
-//! | `unfit` | what is no command |
-//! | [`throttle`] | `CL.THROTTLE` and `THROTTLE`, to a charge and back |
-//! | [`convert`] | `TG.CHECK`, to a request and back |
-//! | `about` | what is told of the connection, the commands and the server |
-//! | `connection`, `wire` | when bytes are read and written, and for how long anybody is waited for |
+//! | `connection.rs` | connection loop: reads, answers and writes batches of commands; buffer and time limits |
+//! | `wire.rs` | timed reads and writes of the socket |
+//! | `command.rs` | table of commands |
+//! | `session.rs` | session state, authentication, command dispatch |
+//! | `access.rs` | password check and bucket keys, shared by all connections |
+//! | `transaction.rs` | `MULTI`, `EXEC`, `DISCARD` |
+//! | `unfit.rs` | unknown commands and wrong argument counts |
+//! | `throttle.rs` | `CL.THROTTLE` and `THROTTLE`: arguments to a charge, decision to a reply |
+//! | `convert.rs` | `TG.CHECK`: arguments to a request, decision to a reply |
+//! | `about.rs` | introspection: `HELLO`, `CLIENT`, `COMMAND`, `INFO`, `CONFIG`, `TIME` |
+//! | `metrics.rs` | commands, throttles and protocol errors |
+//! | `fuzzing.rs` | entry point of the fuzz target |
 
 mod about;
 mod access;
@@ -35,16 +39,16 @@ pub use self::access::RespAccess;
 pub use self::command::RespCommand;
 pub use self::metrics::{RespFault, RespMetrics};
 
-use self::connection::Connection;
+use self::connection::RespConnection;
 use tollgate_config::RespSettings;
 use tollgate_net::{ListenerContext, Peer, Protocol, Stream};
 use tollgate_service::Service;
 
-/// What the RESP transport is made of.
+/// Dependencies and settings of the RESP transport.
 pub struct RespConfig {
-    /// Answers the questions.
+    /// Decides the requests.
     pub service: Arc<Service>,
-    /// The password, and the names of buckets.
+    /// The password and the bucket keys.
     pub access: Arc<RespAccess>,
     /// Counts commands.
     pub metrics: Arc<RespMetrics>,
@@ -52,7 +56,7 @@ pub struct RespConfig {
     pub settings: RespSettings,
 }
 
-/// RESP as a listener serves it.
+/// The RESP protocol, as served by a listener.
 pub struct Resp {
     service: Arc<Service>,
     access: Arc<RespAccess>,
@@ -62,7 +66,7 @@ pub struct Resp {
 }
 
 impl Resp {
-    /// RESP over the service.
+    /// Builds the transport.
     pub fn new(config: RespConfig) -> Resp {
         let RespConfig { service, access, metrics, settings } = config;
         let started = service.clock.now();
@@ -78,7 +82,7 @@ impl fmt::Debug for Resp {
 
 impl Protocol for Resp {
     async fn serve(&self, stream: Stream, peer: &Peer, context: &ListenerContext) {
-        Connection::new(stream, peer, context, self).serve().await;
+        RespConnection::new(stream, peer, context, self).serve().await;
     }
 
     fn too_many_connections(&self) -> &'static [u8] {

@@ -22,17 +22,17 @@ pub struct RespMetrics {
 /// Why a connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RespFault {
-    /// What came is no command.
+    /// Malformed command.
     Malformed,
-    /// A command is larger than it may be.
+    /// Command beyond the size limits.
     TooLarge,
-    /// Another protocol is spoken.
+    /// Another protocol, such as HTTP or TLS.
     Foreign,
-    /// A command, or the reading of answers, takes too long.
+    /// The client sent a command or read replies too slowly.
     TooSlow,
-    /// A caller without the password has been told enough, or has had time enough to give it.
+    /// An unauthenticated client exceeded its reply bytes or its time limit.
     Unauthenticated,
-    /// There is no memory left for what is on its way.
+    /// The byte budget is exhausted.
     NoMemory,
 }
 
@@ -72,7 +72,7 @@ impl Default for RespMetrics {
 }
 
 impl RespMetrics {
-    /// A command was answered.
+    /// Counts an answered command.
     #[inline]
     pub fn answered(&self, command: RespCommand) {
         if let Some(counter) = self.commands.get(command as usize) {
@@ -80,18 +80,18 @@ impl RespMetrics {
         }
     }
 
-    /// A command was answered with an error.
+    /// Counts a command answered with an error.
     pub fn failed(&self) {
         self.failed.add_one();
     }
 
-    /// A password was wrong, or was not looked at because too many were.
+    /// Counts a wrong password, or one rejected unchecked after too many failures.
     pub fn wrong_password(&self) {
         self.failed();
         self.wrong_passwords.add_one();
     }
 
-    /// A limit of the caller's own decided.
+    /// Counts a throttle decision.
     #[inline]
     pub fn throttled(&self, allowed: bool, mode: DecidedBy) {
         let [denied, passed] = &self.throttled;
@@ -105,16 +105,16 @@ impl RespMetrics {
         }
     }
 
-    /// A connection was ended for a reason.
+    /// Counts a connection closed for a fault.
     pub fn ended(&self, fault: RespFault) {
         if let Some(counter) = self.faults.get(fault as usize) {
             counter.add_one();
         }
     }
 
-    /// Writes them down; those of a server that serves no RESP are left out.
+    /// Writes all families; commands without a count are omitted.
     fn write_families(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
-        let commands = RespCommand::ALL.iter().zip(&self.commands).map(|(facts, counter)| (facts.name, counter.sum()));
+        let commands = RespCommand::ALL.iter().zip(&self.commands).map(|(spec, counter)| (spec.name, counter.sum()));
         let commands = commands.filter(|(_, count)| *count > 0).map(|(name, count)| ([("command", name)], count));
         page.counters("tollgate_resp_commands", "RESP commands answered", commands)?;
         let [denied, passed] = &self.throttled;

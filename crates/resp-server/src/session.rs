@@ -1,4 +1,4 @@
-//! One connection's side of the talk: a command in, a reply out. Knows nothing of sockets.
+//! Session of one connection: a command in, a reply out. Independent of sockets.
 
 use std::time::Duration;
 
@@ -12,205 +12,216 @@ use tollgate_service::PendingCheck;
 use super::Resp;
 use super::about;
 use super::access::{AuthFailure, USER};
-use super::command::{Facts, RespCommand};
-use super::convert::{asked, write_decision};
-use super::throttle::{Style, Throttle};
+use super::command::{CommandSpec, RespCommand};
+use super::convert::{read_check_request, write_decision};
+use super::throttle::{Throttle, ThrottleDialect};
 use super::transaction::Transaction;
 
-/// How long the store may take to give back: longer than it takes to decide, because nobody waits behind it.
+/// Store timeout of a refund: longer than that of a decision, because no end-user request waits for it.
 const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Longest name that a connection gives itself.
+/// Longest connection name.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What is known of a connection.
+/// Session state of a connection.
 #[derive(Debug)]
 pub struct Session<'a> {
     pub(super) resp: &'a Resp,
     pub(super) peer: &'a Peer,
     pub(super) id: u64,
     pub(super) version: ProtocolVersion,
-    /// The password was given, or none is needed.
-    known: bool,
-    /// The name that it gave itself.
+    /// Authenticated, or no password is configured.
+    authenticated: bool,
+    /// Name from `CLIENT SETNAME`.
     pub(super) name: Vec<u8>,
-    /// What came since `MULTI`.
+    /// Commands queued since `MULTI`.
     pub(super) transaction: Option<Transaction>,
-    /// The time of the last decision, from which the next one's is measured.
-    lap: Time,
+    /// Start of the latency measurement of the next decision: the time of the last one.
+    measured_from: Time,
 }
 
-/// What became of a command.
+/// What the connection must do after a command.
 #[derive(Debug)]
-pub enum Next {
-    /// It is answered.
+pub enum SessionAction {
+    /// The command is answered.
     Done,
-    /// It is answered, and was the last.
+    /// The command is answered; close the connection.
     Close,
-    /// Throttles that wait for the store come first. It was not looked at.
-    Settle,
-    /// The store has to be waited for.
-    Later(Later),
-    /// It is to be queued.
-    Keep,
-    /// These commands are to be answered next.
+    /// Decide the pending throttles first; the command was not handled.
+    DecideThrottles,
+    /// Await the store.
+    Await(PendingWork),
+    /// Queue the command.
+    Queue,
+    /// Answer these commands next.
     Replay(Vec<u8>),
 }
 
-/// What waits for the store.
+/// Work that awaits the store.
 #[derive(Debug)]
-pub enum Later {
-    /// Requests against the rules.
-    Decide(PendingCheck),
-    /// A cost to give back.
+pub enum PendingWork {
+    /// A check against the rules.
+    Check(PendingCheck),
+    /// A refund.
     Refund,
-    /// Keys to forget.
+    /// Throttle keys to delete.
     Forget,
 }
 
-/// A throttle in its place among others: decided, or to be.
+/// A throttle in a pipeline; `decision` is `None` until the store has answered.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub struct PendingThrottle {
     pub(super) throttle: Throttle,
-    pub(super) lone: Option<SingleDecision>,
+    pub(super) decision: Option<SingleDecision>,
 }
 
 impl<'a> Session<'a> {
-    /// A connection that has just begun.
+    /// Starts a session.
     pub fn new(resp: &'a Resp, peer: &'a Peer) -> Session<'a> {
         let access = &resp.access;
-        let (id, known) = (access.next_connection(), !access.is_guarded());
+        let (id, authenticated) = (access.next_connection(), !access.requires_password());
         Session {
             resp,
             peer,
             id,
             version: ProtocolVersion::Resp2,
-            known,
+            authenticated,
             name: Vec::new(),
             transaction: None,
-            lap: Time::ZERO,
+            measured_from: Time::ZERO,
         }
     }
 
-    /// What a command may take.
+    /// Size limits of a command.
     pub fn limits(&self) -> &'static RequestLimits {
-        if self.known { &RequestLimits::AUTHENTICATED } else { &RequestLimits::UNAUTHENTICATED }
+        if self.authenticated { &RequestLimits::AUTHENTICATED } else { &RequestLimits::UNAUTHENTICATED }
     }
 
-    /// The password was given, or none is needed.
-    pub fn is_known(&self) -> bool {
-        self.known
+    /// Authenticated, or no password is configured.
+    pub fn is_authenticated(&self) -> bool {
+        self.authenticated
     }
 
-    /// From now on decisions are timed: a batch begins, or goes on after a wait.
-    pub fn begin(&mut self) {
-        self.lap = self.resp.service.clock.now();
+    /// Restarts the latency measurement: a batch begins, or continues after a wait.
+    pub fn restart_timing(&mut self) {
+        self.measured_from = self.resp.service.clock.now();
     }
 
-    /// Answers a command, or says what it waits for. `waiting` are the throttles before it that do.
+    /// Handles a command. `pending` holds the throttles before it that await the store.
     #[inline]
-    pub fn answer(&mut self, arguments: Arguments<'_>, waiting: &mut Vec<Waiting>, out: &mut Vec<u8>) -> Next {
-        let Some(name) = arguments.get(0) else { return Next::Done };
+    pub fn answer(
+        &mut self,
+        arguments: Arguments<'_>,
+        pending: &mut Vec<PendingThrottle>,
+        out: &mut Vec<u8>,
+    ) -> SessionAction {
+        let Some(name) = arguments.get(0) else { return SessionAction::Done };
         let found = RespCommand::find(name);
         if self.transaction.is_some()
-            && let Some(next) = self.in_transaction(found, arguments, out)
+            && let Some(action) = self.in_transaction(found, arguments, out)
         {
-            return next;
+            return action;
         }
-        let style = match found.map(|facts| facts.command) {
-            Some(RespCommand::ClThrottle) if self.known => Some(Style::Cell),
-            Some(RespCommand::Throttle) if self.known => Some(Style::Crab),
+        let dialect = match found.map(|spec| spec.command) {
+            Some(RespCommand::ClThrottle) if self.authenticated => Some(ThrottleDialect::RedisCell),
+            Some(RespCommand::Throttle) if self.authenticated => Some(ThrottleDialect::Throttlecrab),
             _ => None,
         };
-        if let Some(style) = style {
-            return self.throttle(style, arguments, waiting, out);
+        if let Some(dialect) = dialect {
+            return self.throttle(dialect, arguments, pending, out);
         }
-        if !waiting.is_empty() {
-            return Next::Settle;
+        if !pending.is_empty() {
+            return SessionAction::DecideThrottles;
         }
         self.answer_other(found, arguments, &mut ReplyWriter::new(out, self.version))
     }
 
-    /// A limit of the caller's own.
+    /// Handles a throttle command.
     #[inline]
     fn throttle(
         &mut self,
-        style: Style,
+        dialect: ThrottleDialect,
         arguments: Arguments<'_>,
-        waiting: &mut Vec<Waiting>,
+        pending: &mut Vec<PendingThrottle>,
         out: &mut Vec<u8>,
-    ) -> Next {
+    ) -> SessionAction {
         let Resp { service, settings, access, metrics, .. } = self.resp;
-        match Throttle::read(style, arguments, &access.buckets) {
+        match Throttle::read(dialect, arguments, &access.buckets) {
             Ok(throttle) => match service.try_throttle(&throttle.charge) {
-                Some(lone) if waiting.is_empty() => {
-                    self.count(style, &lone, service.throttled_at(&lone));
-                    throttle.write(&lone, settings.rounding, &mut ReplyWriter::new(out, self.version));
+                Some(decision) if pending.is_empty() => {
+                    self.count(dialect, &decision, service.throttled_at(&decision));
+                    throttle.write(&decision, settings.rounding, &mut ReplyWriter::new(out, self.version));
                 }
-                lone => waiting.push(Waiting { throttle, lone }),
+                decision => pending.push(PendingThrottle { throttle, decision }),
             },
-            Err(_) if !waiting.is_empty() => return Next::Settle,
-            Err(refused) => {
+            Err(_) if !pending.is_empty() => return SessionAction::DecideThrottles,
+            Err(error) => {
                 metrics.failed();
-                refused.write(style, &mut ReplyWriter::new(out, self.version));
+                error.write(dialect, &mut ReplyWriter::new(out, self.version));
             }
         }
-        Next::Done
+        SessionAction::Done
     }
 
     /// Counts a decided throttle.
     #[inline]
-    fn count(&mut self, style: Style, lone: &SingleDecision, now: Time) {
+    fn count(&mut self, dialect: ThrottleDialect, decision: &SingleDecision, now: Time) {
         let Resp { service, metrics, .. } = self.resp;
-        service.observe_throttle(self.lap, now);
-        self.lap = now;
-        let command = if style == Style::Cell { RespCommand::ClThrottle } else { RespCommand::Throttle };
+        service.observe_throttle(self.measured_from, now);
+        self.measured_from = now;
+        let command =
+            if dialect == ThrottleDialect::RedisCell { RespCommand::ClThrottle } else { RespCommand::Throttle };
         metrics.answered(command);
-        metrics.throttled(lone.allowed, lone.decided_by);
+        metrics.throttled(decision.allowed, decision.decided_by);
     }
 
-    /// Writes throttles that were waited for.
-    pub fn settle(&mut self, waiting: &mut Vec<Waiting>, lones: &[SingleDecision], out: &mut Vec<u8>) {
+    /// Writes the replies of pending throttles.
+    pub fn write_throttles(
+        &mut self,
+        pending: &mut Vec<PendingThrottle>,
+        decisions: &[SingleDecision],
+        out: &mut Vec<u8>,
+    ) {
         let now = self.resp.service.clock.now();
-        let start = self.lap;
-        for (Waiting { throttle, .. }, lone) in waiting.iter().zip(lones) {
-            self.lap = start;
-            self.count(throttle.style(), lone, now);
-            throttle.write(lone, self.resp.settings.rounding, &mut ReplyWriter::new(out, self.version));
+        let start = self.measured_from;
+        for (PendingThrottle { throttle, .. }, decision) in pending.iter().zip(decisions) {
+            self.measured_from = start;
+            self.count(throttle.dialect(), decision, now);
+            throttle.write(decision, self.resp.settings.rounding, &mut ReplyWriter::new(out, self.version));
         }
-        waiting.clear();
+        pending.clear();
     }
 
     fn answer_other(
         &mut self,
-        found: Option<&'static Facts>,
+        found: Option<&'static CommandSpec>,
         arguments: Arguments<'_>,
         out: &mut ReplyWriter<'_>,
-    ) -> Next {
-        let counts = &self.resp.metrics;
-        let is_open = found.is_some_and(|facts| facts.command.is_open());
-        if !self.known && !is_open {
-            counts.failed();
+    ) -> SessionAction {
+        let metrics = &self.resp.metrics;
+        let is_allowed_unauthenticated = found.is_some_and(|spec| spec.command.is_allowed_unauthenticated());
+        if !self.authenticated && !is_allowed_unauthenticated {
+            metrics.failed();
             out.error(&[b"NOAUTH Authentication required."]);
-            return Next::Done;
+            return SessionAction::Done;
         }
         match found {
-            _ if self.refuse_unfit(found, arguments, out) => Next::Done,
-            Some(facts) => {
-                counts.answered(facts.command);
-                self.run(facts.command, arguments, out)
+            _ if self.reject_malformed(found, arguments, out) => SessionAction::Done,
+            Some(spec) => {
+                metrics.answered(spec.command);
+                self.run(spec.command, arguments, out)
             }
-            None => Next::Done, // refused above
+            None => SessionAction::Done, // rejected above
         }
     }
 
-    fn run(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) -> Next {
+    fn run(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) -> SessionAction {
         match command {
-            RespCommand::ClThrottle | RespCommand::Throttle => {} // answered before
+            RespCommand::ClThrottle | RespCommand::Throttle => {} // handled by `answer`
             RespCommand::TgCheck | RespCommand::TgPeek | RespCommand::TgRefund => {
                 return self.check(command, arguments, out);
             }
-            RespCommand::Del | RespCommand::Unlink => return Next::Later(Later::Forget),
+            RespCommand::Del | RespCommand::Unlink => return SessionAction::Await(PendingWork::Forget),
             RespCommand::Ping => match (arguments.len(), arguments.get(1)) {
                 (1, _) => out.simple("PONG"),
                 (2, Some(message)) => out.bulk(message),
@@ -227,10 +238,10 @@ impl<'a> Session<'a> {
             RespCommand::Time => about::time(self.resp.service.clock.wall(), out),
             RespCommand::Quit => {
                 out.simple("OK");
-                return Next::Close;
+                return SessionAction::Close;
             }
             RespCommand::Reset => {
-                self.known = !self.resp.access.is_guarded();
+                self.authenticated = !self.resp.access.requires_password();
                 self.version = ProtocolVersion::Resp2;
                 (self.name, self.transaction) = (Vec::new(), None);
                 out.simple("RESET");
@@ -247,49 +258,49 @@ impl<'a> Session<'a> {
             RespCommand::Exec => match self.transaction.take().map(Transaction::finish) {
                 Some(Some((count, commands))) => {
                     out.array(count);
-                    return Next::Replay(commands);
+                    return SessionAction::Replay(commands);
                 }
                 Some(None) => out.error(&[b"EXECABORT Transaction discarded because of previous errors."]),
                 None => out.error(&[b"ERR EXEC without MULTI"]),
             },
         }
-        Next::Done
+        SessionAction::Done
     }
 
-    /// A request against the rules.
-    fn check(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) -> Next {
+    /// Handles a check against the rules.
+    fn check(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) -> SessionAction {
         let Resp { service, metrics, .. } = self.resp;
-        match asked(arguments, command == RespCommand::TgPeek) {
-            Err(wrong) => {
+        match read_check_request(arguments, command == RespCommand::TgPeek) {
+            Err(error) => {
                 metrics.failed();
-                wrong.write(out);
+                error.write(out);
             }
-            Ok(_) if command == RespCommand::TgRefund => return Next::Later(Later::Refund),
-            Ok(request) => match service.try_decide_from(self.lap, &[request.request(&request.custom())]) {
+            Ok(_) if command == RespCommand::TgRefund => return SessionAction::Await(PendingWork::Refund),
+            Ok(request) => match service.try_decide_from(self.measured_from, &[request.request(&request.custom())]) {
                 Ok((decision, now)) => {
-                    self.lap = now;
+                    self.measured_from = now;
                     self.write_decision(&decision, out);
                 }
-                Err(pending) => return Next::Later(Later::Decide(pending)),
+                Err(pending) => return SessionAction::Await(PendingWork::Check(pending)),
             },
         }
-        Next::Done
+        SessionAction::Done
     }
 
-    /// Does what waits for the store.
-    pub async fn wait(&mut self, later: Later, arguments: Arguments<'_>, out: &mut Vec<u8>) {
+    /// Awaits the store and writes the reply.
+    pub async fn run_pending(&mut self, work: PendingWork, arguments: Arguments<'_>, out: &mut Vec<u8>) {
         let service = &self.resp.service;
         let is_peek = arguments.get(0).is_some_and(|name| name.eq_ignore_ascii_case(b"TG.PEEK"));
-        let asked = match (&later, asked(arguments, is_peek)) {
-            (Later::Forget, _) => return self.forget(arguments, out).await,
-            (_, Ok(asked)) => asked,
-            (_, Err(_)) => return, // it was read before
+        let request = match (&work, read_check_request(arguments, is_peek)) {
+            (PendingWork::Forget, _) => return self.forget(arguments, out).await,
+            (_, Ok(request)) => request,
+            (_, Err(_)) => return, // cannot fail: `check` has read it
         };
-        let (custom, mut out) = (asked.custom(), ReplyWriter::new(out, self.version));
-        let requests = [asked.request(&custom)];
-        let decision = match later {
-            Later::Decide(pending) => Ok(service.decide_pending(&requests, pending).await),
-            _ => timeout(STORE_TIMEOUT, service.refund(self.lap, &requests))
+        let (custom, mut out) = (request.custom(), ReplyWriter::new(out, self.version));
+        let requests = [request.request(&custom)];
+        let decision = match work {
+            PendingWork::Check(pending) => Ok(service.decide_pending(&requests, pending).await),
+            _ => timeout(STORE_TIMEOUT, service.refund(self.measured_from, &requests))
                 .await
                 .map_or(Err(()), |back| back.map_err(drop)),
         };
@@ -317,7 +328,7 @@ impl<'a> Session<'a> {
         out.unsigned(arguments.len().saturating_sub(1) as u64);
     }
 
-    /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`: all of it or nothing.
+    /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`: applies all options or none.
     fn hello(&mut self, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
         let version = match arguments.get(1) {
             None => self.version,
@@ -328,20 +339,20 @@ impl<'a> Session<'a> {
             }
             Some(_) => return out.error(&[b"ERR Protocol version is not an integer or out of range"]),
         };
-        let (mut known, mut name) = (self.known, None);
+        let (mut authenticated, mut name) = (self.authenticated, None);
         let mut options = arguments.from(2);
         while let Some(option) = options.next() {
             if option.eq_ignore_ascii_case(b"AUTH")
                 && let (Some(user), Some(password)) = (options.next(), options.next())
             {
-                if let Err(refusal) = self.resp.access.admits(user, password, self.peer.address) {
-                    return self.refuse(refusal, out);
+                if let Err(failure) = self.resp.access.authenticate(user, password, self.peer.address) {
+                    return self.write_auth_failure(failure, out);
                 }
-                known = true;
+                authenticated = true;
             } else if option.eq_ignore_ascii_case(b"SETNAME")
                 && let Some(given) = options.next()
             {
-                if !is_name(given) {
+                if !is_valid_name(given) {
                     return out.error(&[BAD_NAME]);
                 }
                 name = Some(given);
@@ -349,14 +360,14 @@ impl<'a> Session<'a> {
                 return out.error(&[b"ERR Syntax error in HELLO option '", excerpt(option), b"'"]);
             }
         }
-        if !known {
+        if !authenticated {
             return out.error(&[
                 b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH \
                   <user> <pass> option can be used to authenticate the client and select the RESP protocol version at \
                   the same time",
             ]);
         }
-        (self.known, self.version) = (known, version);
+        (self.authenticated, self.version) = (authenticated, version);
         if let Some(name) = name {
             self.name = name.to_vec();
         }
@@ -368,7 +379,7 @@ impl<'a> Session<'a> {
     fn auth(&mut self, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
         let access = &self.resp.access;
         let (user, password) = match (arguments.len(), arguments.get(1), arguments.get(2)) {
-            (2, Some(password), _) if access.is_guarded() => (USER, password),
+            (2, Some(password), _) if access.requires_password() => (USER, password),
             (2, ..) => {
                 return out.error(&[
                     b"ERR AUTH <password> called without any password configured for the default user. Are you sure \
@@ -378,27 +389,29 @@ impl<'a> Session<'a> {
             (3, Some(user), Some(password)) => (user, password),
             _ => return out.error(&[b"ERR syntax error"]),
         };
-        match access.admits(user, password, self.peer.address) {
+        match access.authenticate(user, password, self.peer.address) {
             Ok(()) => {
-                self.known = true;
+                self.authenticated = true;
                 out.simple("OK");
             }
-            Err(refusal) => self.refuse(refusal, out),
+            Err(failure) => self.write_auth_failure(failure, out),
         }
     }
 
-    fn refuse(&self, refusal: AuthFailure, out: &mut ReplyWriter<'_>) {
+    fn write_auth_failure(&self, failure: AuthFailure, out: &mut ReplyWriter<'_>) {
         self.resp.metrics.wrong_password();
-        match refusal {
-            AuthFailure::Wrong => out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."]),
-            AuthFailure::Wait(wait) => {
+        match failure {
+            AuthFailure::WrongCredentials => {
+                out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."])
+            }
+            AuthFailure::Throttled(wait) => {
                 let seconds = wait.secs_ceil().to_string();
                 out.error(&[b"ERR too many wrong passwords came from this address; wait ", seconds.as_bytes(), b" s"]);
             }
         }
     }
 
-    /// There is one database, whatever it is called.
+    /// `SELECT`: every index is the same database.
     fn select(&self, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
         let number = arguments.get(1).and_then(|sent| str::from_utf8(sent).ok()).and_then(|sent| sent.parse().ok());
         match number {
@@ -409,9 +422,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes a name, if it is one.
-    pub(super) fn call_itself(&mut self, name: &[u8], out: &mut ReplyWriter<'_>) {
-        match is_name(name) {
+    /// `CLIENT SETNAME`.
+    pub(super) fn set_name(&mut self, name: &[u8], out: &mut ReplyWriter<'_>) {
+        match is_valid_name(name) {
             true => {
                 self.name = name.to_vec();
                 out.simple("OK");
@@ -424,6 +437,6 @@ impl<'a> Session<'a> {
 const BAD_NAME: &[u8] =
     b"ERR Client names cannot contain spaces, newlines or special characters, nor more than 256 bytes.";
 
-fn is_name(name: &[u8]) -> bool {
+fn is_valid_name(name: &[u8]) -> bool {
     name.len() <= NAME_BYTES_MAX && name.iter().all(u8::is_ascii_graphic)
 }

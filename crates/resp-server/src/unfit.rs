@@ -1,25 +1,27 @@
-//! Commands that there are not, or that have too few or too many arguments.
+//! Rejects unknown commands and wrong argument counts.
 
-use super::command::{Facts, RespCommand};
+use super::command::{CommandSpec, RespCommand};
 use super::session::Session;
 use tollgate_resp::{Arguments, ReplyWriter, unknown_command, wrong_number_of_arguments};
 
 impl Session<'_> {
-    /// Refuses a command that there is not, or that has too few or too many arguments.
-    pub(super) fn refuse_unfit(
+    /// Writes an error for an unknown command or a wrong number of arguments; true if it did.
+    pub(super) fn reject_malformed(
         &self,
-        found: Option<&'static Facts>,
+        found: Option<&'static CommandSpec>,
         arguments: Arguments<'_>,
         out: &mut ReplyWriter<'_>,
     ) -> bool {
         match found {
-            Some(facts) if facts.suits(arguments.len()) => return false,
-            Some(Facts {
-                command: RespCommand::TgCheck | RespCommand::TgPeek | RespCommand::TgRefund, name, ..
+            Some(spec) if spec.accepts_arity(arguments.len()) => return false,
+            Some(CommandSpec {
+                command: RespCommand::TgCheck | RespCommand::TgPeek | RespCommand::TgRefund,
+                name,
+                ..
             }) => {
                 usage(name.as_bytes(), out);
             }
-            Some(facts) => wrong_number_of_arguments(facts.name.as_bytes(), out),
+            Some(spec) => wrong_number_of_arguments(spec.name.as_bytes(), out),
             None => unknown_command(arguments, out),
         }
         self.resp.metrics.failed();
@@ -27,7 +29,7 @@ impl Session<'_> {
     }
 }
 
-/// The same where there is more to say about what they are.
+/// Argument count error with a usage hint.
 fn usage(name: &[u8], out: &mut ReplyWriter<'_>) {
     out.error(&[
         b"ERR wrong number of arguments for '",

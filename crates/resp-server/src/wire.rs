@@ -1,4 +1,4 @@
-//! The bytes of one connection, each wait with its deadline.
+//! Reads and writes of one connection, each wait with a deadline.
 
 use std::future::poll_fn;
 use std::io;
@@ -14,61 +14,67 @@ use crate::metrics::RespFault;
 use tollgate_net::IDLE_GRACE;
 use tollgate_net::{Deadline, ListenerContext, Stream};
 
-/// How long, and how much, is read after a last answer so that closing does not reset it away.
+/// Time and byte limits of the lingering close: see [`TimedStream::linger`].
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 10;
 
-/// A connection's bytes.
-pub(super) struct Wire<'a> {
+/// A stream whose waits have deadlines.
+pub(super) struct TimedStream<'a> {
     stream: Stream,
     pub(super) context: &'a ListenerContext,
-    /// One timer for all waits, made for the first that needs one.
+    /// One timer for all waits, created by the first that needs one.
     deadline: Option<Deadline>,
-    /// Wakes the connection when the drain begins. Polled once: whoever it wakes then asks whether it has.
-    begun: Pin<Box<WaitForCancellationFuture<'a>>>,
-    hears_drain: bool,
+    /// Wakes the connection when the drain begins. Polled once to register the waker, then `has_begun` is checked.
+    drain_begun: Pin<Box<WaitForCancellationFuture<'a>>>,
+    is_drain_registered: bool,
 }
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// The other end is gone, or as good as gone.
-    Gone,
-    /// Nothing came in time.
-    Late,
-    /// The last answer has been made.
+pub(super) enum ConnectionEnd {
+    /// The client closed or broke the connection.
+    Disconnected,
+    /// No bytes arrived in time.
+    TimedOut,
+    /// The last reply is in the output: flush and close.
     Close,
-    /// A reason that is counted: nothing more is said.
-    Cut(RespFault),
+    /// Closed without a reply; counted under this fault.
+    Fault(RespFault),
 }
 
-impl From<io::Error> for Stop {
-    fn from(_: io::Error) -> Stop {
-        Stop::Gone // whoever breaks a connection wants to hear nothing about it
+impl From<io::Error> for ConnectionEnd {
+    fn from(_: io::Error) -> ConnectionEnd {
+        ConnectionEnd::Disconnected // the client broke the connection: not an error of the server
     }
 }
 
-/// What is waited for.
+/// What a read waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// The next command, for so long, or for ever: a drain that begins cuts it short.
-    Between(Option<Duration>),
-    /// The rest of one, until then.
-    Within(Instant),
+pub(super) enum ReadWait {
+    /// The next command, for this time or without limit. A drain shortens the wait.
+    NextCommand(Option<Duration>),
+    /// The rest of a command, until this time.
+    RestOfCommand(Instant),
 }
 
-impl<'a> Wire<'a> {
-    pub(super) fn new(stream: Stream, context: &'a ListenerContext) -> Wire<'a> {
-        Wire { stream, context, deadline: None, begun: Box::pin(context.drain.begun()), hears_drain: false }
+impl<'a> TimedStream<'a> {
+    pub(super) fn new(stream: Stream, context: &'a ListenerContext) -> TimedStream<'a> {
+        TimedStream {
+            stream,
+            context,
+            deadline: None,
+            drain_begun: Box::pin(context.drain.begun()),
+            is_drain_registered: false,
+        }
     }
 
-    /// Reads some bytes into what room there is.
-    pub(super) async fn read(&mut self, input: &mut Vec<u8>, wait: Wait) -> Result<(), Stop> {
-        let Wire { stream, context, deadline, begun, hears_drain } = self;
+    /// Reads bytes into the spare capacity of `input`.
+    pub(super) async fn read(&mut self, input: &mut Vec<u8>, wait: ReadWait) -> Result<(), ConnectionEnd> {
+        let TimedStream { stream, context, deadline, drain_begun, is_drain_registered } = self;
         let mut limit = match wait {
-            Wait::Between(None) => None,
-            Wait::Between(Some(patience)) => Some(Instant::now() + patience),
-            Wait::Within(until) => Some(until),
+            ReadWait::NextCommand(None) => None,
+            ReadWait::NextCommand(Some(max_wait)) => Some(Instant::now() + max_wait),
+            ReadWait::RestOfCommand(until) => Some(until),
         };
         let mut is_set = false;
         let mut read = pin!(stream.read_buf(input));
@@ -76,11 +82,11 @@ impl<'a> Wire<'a> {
             if let Poll::Ready(read) = read.as_mut().poll(cx) {
                 return Poll::Ready(Ok(read));
             }
-            if !*hears_drain {
-                *hears_drain = true;
-                let _ = begun.as_mut().poll(cx); // only to be woken
+            if !*is_drain_registered {
+                *is_drain_registered = true;
+                let _ = drain_begun.as_mut().poll(cx); // only registers the waker
             }
-            if matches!(wait, Wait::Between(_)) && context.drain.has_begun() {
+            if matches!(wait, ReadWait::NextCommand(_)) && context.drain.has_begun() {
                 let last = Instant::now() + IDLE_GRACE;
                 if limit.is_none_or(|limit| last < limit) {
                     (limit, is_set) = (Some(last), false);
@@ -92,39 +98,39 @@ impl<'a> Wire<'a> {
                 deadline.set(at);
                 is_set = true;
             }
-            deadline.poll(cx).map(|()| Err(Stop::Late))
+            deadline.poll(cx).map(|()| Err(ConnectionEnd::TimedOut))
         });
         match read.await?? {
-            0 => Err(Stop::Gone),
+            0 => Err(ConnectionEnd::Disconnected),
             _ => Ok(()),
         }
     }
 
-    /// Writes what has been answered.
-    pub(super) async fn flush(&mut self, output: &mut Vec<u8>) -> Result<(), Stop> {
+    /// Writes the output.
+    pub(super) async fn flush(&mut self, output: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
         if output.is_empty() {
             return Ok(());
         }
-        let Wire { stream, deadline, context: ListenerContext { limits, budget, .. }, .. } = self;
+        let TimedStream { stream, deadline, context: ListenerContext { limits, budget, .. }, .. } = self;
         let mut written = 0;
-        let mut waits = None;
+        let mut reservation = None;
         poll_fn(|cx| {
             while let Some(rest) = output.get(written..).filter(|rest| !rest.is_empty()) {
                 match pin!(&mut *stream).poll_write(cx, rest) {
-                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(Stop::Gone)),
+                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(ConnectionEnd::Disconnected)),
                     Poll::Ready(Ok(some)) => written += some,
                     Poll::Pending => {
                         let at = Instant::now() + limits.write_timeout;
                         let deadline = deadline.get_or_insert_with(|| Deadline::new(at));
-                        if waits.is_none() {
-                            // Nobody may leave more unread than there is room for.
-                            waits = budget.reserve(rest.len() as u64);
-                            if waits.is_none() {
-                                return Poll::Ready(Err(Stop::Cut(RespFault::NoMemory)));
+                        if reservation.is_none() {
+                            // Unread replies take from the byte budget.
+                            reservation = budget.reserve(rest.len() as u64);
+                            if reservation.is_none() {
+                                return Poll::Ready(Err(ConnectionEnd::Fault(RespFault::NoMemory)));
                             }
                             deadline.set(at);
                         }
-                        return deadline.poll(cx).map(|()| Err(Stop::Cut(RespFault::TooSlow)));
+                        return deadline.poll(cx).map(|()| Err(ConnectionEnd::Fault(RespFault::TooSlow)));
                     }
                 }
             }
@@ -133,15 +139,17 @@ impl<'a> Wire<'a> {
         .await?;
         output.clear();
         if matches!(stream, Stream::Tls(_)) {
-            timeout(limits.write_timeout, stream.flush()).await.map_err(|_| Stop::Cut(RespFault::TooSlow))??;
+            timeout(limits.write_timeout, stream.flush())
+                .await
+                .map_err(|_| ConnectionEnd::Fault(RespFault::TooSlow))??;
         }
         Ok(())
     }
 
-    /// Ends politely: says that nothing more comes, and reads for a moment what is still on its way, because closing
-    /// with unread bytes resets the connection and takes the last answer with it.
+    /// Lingering close: shuts down the write side and reads the remaining input for a moment, because closing with
+    /// unread bytes would reset the connection and lose the last reply.
     pub(super) async fn linger(mut self) {
-        let polite = async {
+        let closing = async {
             self.stream.shutdown().await?;
             let mut rest = [0; 4096];
             let mut read = 0;
@@ -153,6 +161,6 @@ impl<'a> Wire<'a> {
             }
             io::Result::Ok(())
         };
-        let _ = timeout(LINGER, polite).await; // the caller had its chance
+        let _ = timeout(LINGER, closing).await; // best effort
     }
 }
