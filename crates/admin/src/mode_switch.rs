@@ -105,7 +105,8 @@ mod tests {
         assert_eq!(mode_switch.set(setting(Enforcement::Enforce, 10, ModeScope::Fleet)), off);
         assert_eq!(mode_switch.set(setting(Enforcement::Off, 20, ModeScope::Fleet)).scope, ModeScope::Fleet);
         assert_eq!(*turned.lock(), [Enforcement::Off, Enforcement::Off]);
-        let (ours, theirs) = (setting(Enforcement::Shadow, 40, ModeScope::Node), setting(Enforcement::Enforce, 30, ModeScope::Fleet));
+        let (ours, theirs) =
+            (setting(Enforcement::Shadow, 40, ModeScope::Node), setting(Enforcement::Enforce, 30, ModeScope::Fleet));
         mode_switch.set(ours);
         assert_eq!(mode_switch.confirm(ours, theirs), theirs);
         assert_eq!(mode_switch.confirm(ours, off), theirs, "somebody else was faster");

@@ -170,7 +170,11 @@ pub(super) async fn write<T: Resource>(
 }
 
 /// Applies edits as one generation and notifies the node. What depends on a deleted rule is deleted with it.
-pub(super) async fn apply(call: &AdminCall<'_>, edits: Vec<Edit>, action: &str) -> Result<AppliedChanges, AdminProblem> {
+pub(super) async fn apply(
+    call: &AdminCall<'_>,
+    edits: Vec<Edit>,
+    action: &str,
+) -> Result<AppliedChanges, AdminProblem> {
     apply_with(call, edits, action, Dependents::Delete).await
 }
 

@@ -95,8 +95,7 @@ async fn a_transport_is_a_protocol_over_the_service() {
     let context = ListenerContext { limits, drain: drain.clone(), clock, budget: ByteBudget::new(1 << 20) };
     let listener = Listener::bind(&Address::loopback(0), None).unwrap();
     let Ok(Address::Tcp(address)) = listener.address() else { panic!("a TCP address") };
-    let handler =
-        ConnectionHandler::new(ToyTransport { service, metrics: toy_metrics }, Arc::default(), None, context);
+    let handler = ConnectionHandler::new(ToyTransport { service, metrics: toy_metrics }, Arc::default(), None, context);
     tokio::spawn(accept(listener, ConnectionLimiter::new(9, 9), drain.clone(), handler));
 
     let mut client = BufReader::new(TcpStream::connect(address).await.unwrap());

@@ -25,7 +25,7 @@ pub use self::open::with_password;
 pub(crate) use self::open::{FirstToken, open};
 
 use crate::rule_sources::{RulePublisher, RuleSourceState};
-use tollgate_admin::{DatabaseHealth, ModeScope, ModeState, NodeStatus, StoreServer, ModeSwitch};
+use tollgate_admin::{DatabaseHealth, ModeScope, ModeState, ModeSwitch, NodeStatus, StoreServer};
 use tollgate_config::Config;
 use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::store::ConfiguredStore;
