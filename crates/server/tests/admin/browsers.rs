@@ -1,7 +1,7 @@
 //! What other people's web pages can do here: nothing.
 
 use crate::rig::{JSON, Rig, Setup};
-use tollgate_admin::Access;
+use tollgate_admin::AdminAccess;
 use tollgate_control::DatabaseUrl;
 use tollgate_control::record::Role;
 
@@ -49,7 +49,7 @@ async fn names_that_were_made_to_point_here_are_refused() {
     let setup = Setup {
         place: Some(place),
         hosts: vec!["limits.example.com".to_owned()],
-        metrics: Access::Needs(Role::Viewer),
+        metrics: AdminAccess::Needs(Role::Viewer),
     };
     let rig = Rig::with(dir, setup).await;
     for (host, status) in [

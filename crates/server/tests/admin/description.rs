@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
 use tokio::net::TcpStream;
-use tollgate_admin::{Access, endpoints, paths};
+use tollgate_admin::{AdminAccess, endpoints, paths};
 
 use crate::rig::Rig;
 
@@ -21,7 +21,7 @@ async fn the_description_and_its_page_are_open_to_everybody() {
     for endpoint in endpoints() {
         let operation = &document["paths"][endpoint.path][endpoint.method.name().to_ascii_lowercase()];
         assert_eq!(operation["operationId"], endpoint.id, "{endpoint:?}");
-        assert_eq!(operation["security"] == Value::Array(Vec::new()), endpoint.access == Access::Open, "{endpoint:?}");
+        assert_eq!(operation["security"] == Value::Array(Vec::new()), endpoint.access == AdminAccess::Open, "{endpoint:?}");
     }
     for (path, media) in [
         ("/docs", "text/html; charset=utf-8"),

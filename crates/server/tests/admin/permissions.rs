@@ -1,7 +1,7 @@
 //! Who may do what: every row of the table, asked by everybody.
 
 use serde_json::json;
-use tollgate_admin::{Body, Endpoint, Header, Method, NamespaceScope, endpoints};
+use tollgate_admin::{RequestBody, AdminEndpoint, EndpointHeader, HttpMethod, NamespaceScope, endpoints};
 use tollgate_control::Instant;
 use tollgate_control::record::Role;
 use tollgate_core::Span;
@@ -9,16 +9,16 @@ use tollgate_core::Span;
 use crate::rig::{Answer, Rig};
 
 /// What each row needs, said once more and apart from the table: `None` for what everybody may.
-fn needed(endpoint: &Endpoint) -> Option<Role> {
+fn needed(endpoint: &AdminEndpoint) -> Option<Role> {
     match (endpoint.method, endpoint.path) {
         (_, "/openapi.json" | "/docs" | "/docs/style.css" | "/docs/script.js") => None,
         (_, path) if path.starts_with("/v1/tokens") => Some(Role::Admin),
-        (Method::Put, "/v1/mode") => Some(Role::OnCall),
-        (Method::Put | Method::Delete, "/v1/rules/{rule_id}/mode") => Some(Role::OnCall),
+        (HttpMethod::Put, "/v1/mode") => Some(Role::OnCall),
+        (HttpMethod::Put | HttpMethod::Delete, "/v1/rules/{rule_id}/mode") => Some(Role::OnCall),
         (_, "/v1/audit/verify") => Some(Role::Admin),
-        (Method::Get, "/v1/rules/export") => Some(Role::Operator),
-        (Method::Post, "/v1/explain") => Some(Role::Viewer),
-        (Method::Get, _) => Some(Role::Viewer),
+        (HttpMethod::Get, "/v1/rules/export") => Some(Role::Operator),
+        (HttpMethod::Post, "/v1/explain") => Some(Role::Viewer),
+        (HttpMethod::Get, _) => Some(Role::Viewer),
         _ => Some(Role::Operator),
     }
 }
@@ -71,7 +71,7 @@ enum Outcome {
     Let,
 }
 
-fn expected(endpoint: &Endpoint, caller: Caller) -> Outcome {
+fn expected(endpoint: &AdminEndpoint, caller: Caller) -> Outcome {
     let Some(role) = needed(endpoint) else { return Outcome::Status(200) };
     let is_list = endpoint.places().next().is_none();
     match caller {
@@ -92,7 +92,7 @@ fn expected(endpoint: &Endpoint, caller: Caller) -> Outcome {
 }
 
 /// A call that would be done, were it not for who asks. What can be tried without being done is only tried.
-fn path(endpoint: &Endpoint) -> String {
+fn path(endpoint: &AdminEndpoint) -> String {
     let fill = |part: &'static str| match part {
         "{rule_id}" => "fixture",
         "{override_id}" => "fixture",
@@ -115,14 +115,14 @@ fn path(endpoint: &Endpoint) -> String {
     if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
 }
 
-fn body(endpoint: &Endpoint, until: &str) -> (&'static str, String) {
+fn body(endpoint: &AdminEndpoint, until: &str) -> (&'static str, String) {
     let names = match endpoint.body {
-        Body::None => return ("", String::new()),
-        Body::Yaml => {
+        RequestBody::None => return ("", String::new()),
+        RequestBody::Yaml => {
             let text = "rules: [{ name: fixture, limit: { requests: 1, window: 1s } }]";
             return ("Content-Type: application/yaml\r\n", text.to_owned());
         }
-        Body::Json(names) | Body::Patch(names) => names,
+        RequestBody::Json(names) | RequestBody::Patch(names) => names,
     };
     let value = match names[0] {
         "RuleInput" | "ShortRuleInput" => json!({ "limit": 2, "window_seconds": 1 }),
@@ -187,7 +187,7 @@ async fn every_row_lets_in_whom_it_should_and_nobody_else() {
             let mut fields =
                 token(caller).map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
             fields += media;
-            if endpoint.headers.contains(&Header::IfMatch) {
+            if endpoint.headers.contains(&EndpointHeader::IfMatch) {
                 fields += "If-Match: *\r\n";
             }
             let before = rig.control.as_ref().unwrap().state().await.unwrap().generation;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
-use tollgate_admin::{Access, Admin, AdminConfig, FileRule, Node, OperatorPages, Status, Switchboard};
+use tollgate_admin::{AdminAccess, AdminApi, AdminConfig, FileRule, NodeHooks, OperatorPages, NodeStatus, ModeSwitch};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, DatabaseUrl, Enforcement, Instant, TokenDraft};
 use tollgate_core::{Clock, ManualClock};
@@ -51,7 +51,7 @@ pub struct Rig {
 pub struct World {
     pub changed: AtomicUsize,
     pub files: Mutex<Arc<Vec<FileRule>>>,
-    pub status: Mutex<Status>,
+    pub status: Mutex<NodeStatus>,
     pub turned: Mutex<Vec<Enforcement>>,
     pub kept: Mutex<Vec<Enforcement>>,
 }
@@ -74,7 +74,7 @@ impl World {
 pub struct Setup {
     pub place: Option<DatabaseUrl>,
     pub hosts: Vec<String>,
-    pub metrics: Access,
+    pub metrics: AdminAccess,
 }
 
 impl Rig {
@@ -82,13 +82,13 @@ impl Rig {
     pub async fn start() -> Rig {
         let dir = tempfile::tempdir().expect("a directory");
         let place = DatabaseUrl::Sqlite(dir.path().join("tollgate.db"));
-        Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: Access::Open }).await
+        Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: AdminAccess::Open }).await
     }
 
     /// On a database that is somewhere else.
     pub async fn at(place: DatabaseUrl) -> Rig {
         let dir = tempfile::tempdir().expect("a directory");
-        Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: Access::Open }).await
+        Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: AdminAccess::Open }).await
     }
 
     /// With another set-up.
@@ -108,7 +108,7 @@ impl Rig {
         let config = AdminConfig {
             control: control.clone(),
             tokens: book.clone(),
-            switchboard: Arc::new(Switchboard::new(move |mode| turned.turned.lock().push(mode))),
+            mode_switch: Arc::new(ModeSwitch::new(move |mode| turned.turned.lock().push(mode))),
             node: node(&world),
             clock: Arc::new(clock.clone()),
             address: Address::loopback(0),
@@ -117,7 +117,7 @@ impl Rig {
             secret: [7; 32],
             site_key: Some([9; 32]),
         };
-        let admin = Admin::new(pages, config);
+        let admin = AdminApi::new(pages, config);
         let (limits, drain) = (NetLimits::default(), Drain::default());
         let budget = ByteBudget::new(limits.max_in_transit);
         let context = ListenerContext { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), budget };
@@ -287,14 +287,14 @@ impl Answer {
     }
 }
 
-fn node(world: &Arc<World>) -> Node {
+fn node(world: &Arc<World>) -> NodeHooks {
     let [changed, status, files, filed, kept] = std::array::from_fn(|_| world.clone());
-    Node {
+    NodeHooks {
         changed: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
         file_rule: Box::new(move |namespace, name| filed.rule(namespace, name)),
-        keep_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),
+        persist_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::json;
-use tollgate_admin::{FileKind, FileRule, Method, Quarantined, Status, endpoints};
+use tollgate_admin::{FileKind, FileRule, HttpMethod, QuarantinedRow, NodeStatus, endpoints};
 use tollgate_control::{Instant, Violation};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
@@ -81,13 +81,13 @@ async fn filled() -> Rig {
         location: "rules.yaml:3".to_owned(),
         document: document.as_object().unwrap().clone(),
     }]);
-    let row = Quarantined {
+    let row = QuarantinedRow {
         kind: "client".to_owned(),
         namespace: "default".to_owned(),
         id: client_key.clone(),
         reason: format!("{client_key} is odd"),
     };
-    *rig.world.status.lock() = Status { quarantined: vec![row], ..Status::default() };
+    *rig.world.status.lock() = NodeStatus { quarantined: vec![row], ..NodeStatus::default() };
     rig
 }
 
@@ -95,7 +95,7 @@ async fn filled() -> Rig {
 async fn p30_viewers_see_digests_wherever_keys_stand() {
     let rig = filled().await;
     let mut shown = 0;
-    for endpoint in endpoints().iter().filter(|endpoint| endpoint.method == Method::Get) {
+    for endpoint in endpoints().iter().filter(|endpoint| endpoint.method == HttpMethod::Get) {
         let fill = |part: &'static str| match part {
             "{rule_id}" => "for-one".to_owned(),
             "{override_id}" => "o".to_owned(),
