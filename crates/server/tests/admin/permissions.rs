@@ -73,12 +73,12 @@ enum Outcome {
 
 fn expected(endpoint: &AdminEndpoint, caller: Caller) -> Outcome {
     let Some(role) = needed(endpoint) else { return Outcome::Status(200) };
-    let is_list = endpoint.places().next().is_none();
+    let is_list = endpoint.path_parameters().next().is_none();
     match caller {
         Caller::Nobody | Caller::Guessing | Caller::Expired => Outcome::Status(401),
         Caller::In(own) | Caller::Elsewhere(own) if !may(own, role) => Outcome::Status(403),
         Caller::In(_) => Outcome::Let,
-        Caller::Elsewhere(_) => match (endpoint.reach, endpoint.writes()) {
+        Caller::Elsewhere(_) => match (endpoint.scope, endpoint.writes()) {
             // The namespace is in the body.
             _ if endpoint.path == "/v1/explain" => Outcome::Status(403),
             (NamespaceScope::Nothing, _) => Outcome::Let,
@@ -107,8 +107,8 @@ fn path(endpoint: &AdminEndpoint) -> String {
         match parameter.name {
             "namespace" => query.push("namespace=default"),
             "dry_run" => query.push("dry_run=true"),
-            "from" if parameter.is_needed => query.push("from=1"),
-            "to" if parameter.is_needed => query.push("to=2"),
+            "from" if parameter.is_required => query.push("from=1"),
+            "to" if parameter.is_required => query.push("to=2"),
             _ => {}
         }
     }
