@@ -1,9 +1,9 @@
 //! How decisions are answered, as it was configured: names that are known to be right, not yet the types that render.
 
 use tollgate_rules::problem::Fault;
-
-use super::RefusalDetail;
 use tollgate_service::render::{DenialStatus, Detail, RenderConfig};
+
+use crate::choice::RefusalDetail;
 
 /// Header styles that may be listed in `headers`; `off` stands alone.
 pub const HEADER_STYLES: &[&str] = &[

@@ -8,7 +8,7 @@ use tollgate_rules::address::Cidr;
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::problem::{Fault, quote};
 
-use super::AuthSource;
+use crate::choice::AuthSource;
 
 /// Settings of `/v1/auth`, and of who is believed there.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use tollgate_net::Address;
 use tollgate_rules::problem::Fault;
 
-use super::{Config, DbPlace, Mistake};
-use tollgate_net::Address;
+use crate::config::Config;
+use crate::control::DbPlace;
+use crate::error::Mistake;
 
 /// Most addresses of one kind.
 const ADDRESSES_MAX: usize = 16;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use tollgate_rules::yaml::is_blank;
 
-use super::{Config, Origin, SETTINGS, Section, Setting};
+use crate::config::Config;
+use crate::origin::Origin;
+use crate::setting::{Section, Setting};
+use crate::settings::SETTINGS;
 
 /// A configuration, and where each value came from.
 #[derive(Clone, Debug, Default)]

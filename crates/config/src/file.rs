@@ -9,7 +9,8 @@ use tollgate_rules::read::decode;
 use tollgate_rules::yaml::{Key, Kind, Node, is_blank};
 use tollgate_rules::{Place, Report, nearest, yaml};
 
-use super::{SETTINGS, Setting};
+use crate::setting::Setting;
+use crate::settings::SETTINGS;
 
 /// Longest file accepted; a full one has a few kilobytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -4,11 +4,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tollgate_net::Address;
 use tollgate_rules::problem::{Fault, quote};
 use tollgate_rules::{duration as span, nearest};
 
-use super::bytes;
-use tollgate_net::Address;
+use crate::bytes;
 
 /// The word for "none of it".
 pub const OFF: &str = "off";

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Choice;
-use super::choice::choice;
 use tollgate_net::Address;
+
+use crate::choice::{Choice, choice};
 
 /// Settings of the RESP listener.
 #[derive(Clone, Debug, PartialEq, Eq)]

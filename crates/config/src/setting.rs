@@ -8,9 +8,14 @@ use tollgate_rules::address::Cidr;
 use tollgate_rules::duration;
 use tollgate_rules::problem::Fault;
 
-use super::choice::Choice;
-use super::{Config, DbPlace, FromHeader, StorePlace, auth, bytes, parse};
 use tollgate_net::Address;
+
+use crate::auth::{self, FromHeader};
+use crate::choice::Choice;
+use crate::config::Config;
+use crate::control::DbPlace;
+use crate::store::StorePlace;
+use crate::{bytes, parse};
 
 /// A setting. Its default is the value in [`Config::default`].
 #[derive(Debug)]
@@ -130,11 +135,6 @@ pub enum Kind {
 }
 
 impl Setting {
-    /// The setting of this name.
-    pub fn named(name: &str) -> Option<&'static Setting> {
-        super::SETTINGS.iter().find(|setting| setting.name == name)
-    }
-
     /// The flag, without its dashes: `max-connections`.
     pub fn flag(&self) -> String {
         self.name.replace('_', "-")

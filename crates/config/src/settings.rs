@@ -11,8 +11,8 @@ mod store;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::HEADER_STYLES;
-use super::setting::{Kind, Section, Setting};
+use crate::answer::HEADER_STYLES;
+use crate::setting::{Kind, Section, Setting};
 
 /// Settings in the order of every listing; several tables that read as one.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,13 @@ pub static SETTINGS: Settings = Settings(&[
     auth::AUTH,
     OTHERS,
 ]);
+
+impl Setting {
+    /// The setting of this name.
+    pub fn named(name: &str) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+}
 
 static SERVED: &[Setting] = &[
     Setting {

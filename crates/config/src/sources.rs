@@ -1,15 +1,19 @@
 //! Where values come from, and which one wins: flag, environment, file, default.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
 use tollgate_rules::problem::{Fault, Problem, Problems};
-use tollgate_rules::{Place, Report, nearest};
+use tollgate_rules::{Report, nearest};
 
-use super::file::{self, ConfigFile, Unreadable};
-use super::store::without_passwords;
-use super::{Config, ConfigError, Mistake, Resolved, SETTINGS, Setting, UnknownVariable};
+use crate::config::Config;
+use crate::effective::{Resolved, UnknownVariable};
+use crate::error::{ConfigError, Mistake};
+use crate::file::{self, ConfigFile, Unreadable};
+use crate::origin::Origin;
+use crate::setting::Setting;
+use crate::settings::SETTINGS;
+use crate::store::without_passwords;
 
 /// The variable that names the file.
 const FILE_VARIABLE: &str = "TOLLGATE_CONFIG";
@@ -29,36 +33,6 @@ pub struct Sources {
     pub flags: BTreeMap<&'static str, Vec<String>>,
     /// The variables that begin with `TOLLGATE_`. One that is empty counts as not set.
     pub environment: BTreeMap<String, String>,
-}
-
-/// Where a value came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
-    /// Nobody set it.
-    #[default]
-    Default,
-    /// The file.
-    File {
-        /// Its name as it was given.
-        file: String,
-        /// Where in it.
-        place: Place,
-    },
-    /// This variable.
-    Environment(String),
-    /// This flag, with its dashes.
-    Flag(String),
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File { file, place } => write!(f, "file {file}:{}:{}", place.line, place.column),
-            Self::Environment(variable) => write!(f, "environment {variable}"),
-            Self::Flag(flag) => write!(f, "flag {flag}"),
-        }
-    }
 }
 
 impl Sources {

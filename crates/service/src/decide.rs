@@ -111,10 +111,6 @@ impl Service {
     }
 }
 
-/// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
-/// batch without permission is decided all the same, one check after the other.
-pub const IN_BATCHES_MAX: usize = 8192;
-
 /// How many checks of a batch run at once.
 #[derive(Debug)]
 pub struct Width<'a> {

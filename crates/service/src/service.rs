@@ -8,12 +8,15 @@ use tollgate_engine::Engine;
 use tollgate_telemetry::{DecisionMetrics, RlsStats};
 
 use crate::data_tokens::{DataTokens, TokenScope};
-use crate::decide::IN_BATCHES_MAX;
 use crate::receipt_sealer::Sealer;
 use crate::render::RenderConfig;
-use crate::reservations::Settlements;
-use crate::rls::RlsConfig;
+use crate::rls_config::RlsConfig;
+use crate::settlements::Settlements;
 use crate::store::{ConfiguredStore, StoreProbe};
+
+/// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
+/// batch without permission is decided all the same, one check after the other.
+pub const IN_BATCHES_MAX: usize = 8192;
 
 /// What a [`Service`] is made of.
 pub struct ServiceConfig {

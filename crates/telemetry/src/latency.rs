@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate_core::Span;
 
 use crate::counter::{STRIPES, stripe};
-use crate::store_figures::HistogramFigures;
+use crate::histogram::HistogramFigures;
 
 /// Upper bounds in nanoseconds; what takes longer counts under infinity.
 const BOUNDS: [u64; 19] = [

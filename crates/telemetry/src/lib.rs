@@ -10,6 +10,7 @@ mod counter;
 mod decision_log;
 mod escape;
 mod exposition;
+mod histogram;
 mod latency;
 mod lines;
 mod log;
@@ -26,6 +27,7 @@ mod store_figures;
 pub use counter::Counter;
 pub use decision_log::{DecisionLog, DecisionLogConfig, LoggedKeys};
 pub use exposition::Exposition;
+pub use histogram::HistogramFigures;
 pub use lines::{Lines, Sink};
 pub use log::{Colours, Format, LogConfig};
 pub use log_throttle::{LogThrottle, Periods};
@@ -35,6 +37,4 @@ pub use process::{PanicCounter, ProcessFamilies};
 pub use rls_stats::{RlsCallEnd, RlsCalls, RlsObservation, RlsStats};
 pub use scrape::Scrape;
 pub use series::OTHER;
-pub use store_figures::{
-    HistogramFigures, NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading,
-};
+pub use store_figures::{NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading};

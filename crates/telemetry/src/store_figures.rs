@@ -6,6 +6,7 @@ use std::fmt;
 
 use tollgate_store::MemoryStats;
 
+use crate::histogram::HistogramFigures;
 use crate::page::{MetricFamilies, MetricsPage};
 
 /// A shared store, as this node sees it.
@@ -89,17 +90,6 @@ impl ShardState {
             ShardState::Down => "down",
         }
     }
-}
-
-/// Counts of values under bounds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HistogramFigures {
-    /// All values together.
-    pub sum: f64,
-    /// How many there were.
-    pub count: u64,
-    /// How many fell under each bound and not under the one before; the last bound is infinity.
-    pub buckets: Vec<(f64, u64)>,
 }
 
 /// Leases, refusals and counts that this node keeps.

@@ -1,6 +1,6 @@
 //! The settings of who may ask, and over what.
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Kind, Section, Setting};
 
 pub(super) static ACCESS: &[Setting] = &[
     Setting {

@@ -1,6 +1,6 @@
 //! The settings of forward-auth.
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Kind, Section, Setting};
 
 pub(super) static AUTH: &[Setting] = &[
     Setting {

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::{HOUR, Kind, Section, Setting};
+use crate::setting::{Kind, Section, Setting};
 
 pub(super) static CONTROL: &[Setting] = &[
     Setting {
@@ -114,4 +114,4 @@ pub(super) static CONTROL: &[Setting] = &[
 
 /// Longer than this, and a lost notification would be a rule that nobody enforces.
 const POLLS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
-const RETENTIONS: RangeInclusive<Duration> = HOUR..=Duration::from_secs(366 * 86_400);
+const RETENTIONS: RangeInclusive<Duration> = Duration::from_secs(3600)..=Duration::from_secs(366 * 86_400);

@@ -1,6 +1,6 @@
 //! The settings of what is compatible with envoyproxy/ratelimit.
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Kind, Section, Setting};
 
 pub(super) static ENVOY: &[Setting] = &[
     Setting {

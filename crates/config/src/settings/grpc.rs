@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Kind, Section, Setting};
 
 pub(super) static GRPC: &[Setting] = &[
     Setting {

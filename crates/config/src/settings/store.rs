@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Kind, Section, Setting};
 
 pub(super) static STORED: &[Setting] = &[
     Setting {

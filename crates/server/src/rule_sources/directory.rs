@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tollgate_admin::FileRule;
 use tollgate_core::Digest;
 use tollgate_rules::envoy::{Domain, Duplicates, Text};
 use tollgate_rules::read::decode;
@@ -16,13 +17,12 @@ use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, envoy};
 use tracing::warn;
 
-use super::file::{BYTES_MAX, read, stamp};
+use super::error::{RuleSourceError, Unreadable};
+use super::file::{read, stamp};
+use super::limits::{BYTES_MAX, FILES_MAX};
+use super::listed;
 use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
-use super::{RuleSourceError, Unreadable, listed};
-use tollgate_admin::FileRule;
 
-/// Most files read from one directory.
-pub const FILES_MAX: usize = 1000;
 /// Deepest directory looked into.
 const DEPTH_MAX: usize = 8;
 /// Most bytes in all of them.

@@ -5,7 +5,9 @@
 //! What does not read or compile never replaces what does.
 
 mod directory;
+mod error;
 mod file;
+mod limits;
 mod listed;
 mod metrics;
 mod numbers;
@@ -13,13 +15,16 @@ mod publisher;
 mod reloader;
 mod state;
 mod watch;
+mod watch_config;
 mod watched;
 
-pub use directory::{Directory, EnvoyDomains, FILES_MAX};
-pub use file::{BYTES_MAX, Loaded, RuleSourceError, Source, Unreadable, Written};
+pub use directory::{Directory, EnvoyDomains};
+pub use error::{RuleSourceError, Unreadable};
+pub use file::{Loaded, Source, Written};
+pub use limits::{BYTES_MAX, FILES_MAX};
 pub use metrics::FileStates;
 pub use publisher::RulePublisher;
-pub use reloader::{Apply, Reloader, WatchConfig};
+pub use reloader::Reloader;
 pub use state::RuleSourceState;
-pub use watch::Pace;
+pub use watch_config::{Apply, Pace, WatchConfig};
 pub use watched::{Content, Fingerprint, Mark, Stamp, Watched};

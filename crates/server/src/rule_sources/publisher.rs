@@ -18,17 +18,20 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
+use tollgate_admin::FileRule;
 use tollgate_control::feed::{Loaded, LoadedNamespace};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet, generated_names, stable_names};
 use tollgate_rules::{Directory, Normalize, RuleFile, RuleSpec, shrinkage};
-use tracing::{error, info, warn};
-
-use super::numbers::Numbers;
-use super::{EnvoyDomains, RuleSourceError, Written, listed};
-use tollgate_admin::FileRule;
 use tollgate_service::store::ConfiguredStore;
 use tollgate_telemetry::DecisionMetrics;
+use tracing::{error, info, warn};
+
+use super::directory::EnvoyDomains;
+use super::error::RuleSourceError;
+use super::file::Written;
+use super::listed;
+use super::numbers::Numbers;
 
 /// Rules that are left out because of a file, and told about one by one.
 const HIDDEN_TOLD: usize = 100;

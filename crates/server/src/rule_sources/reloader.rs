@@ -5,30 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use tollgate_core::Clock;
 
-use super::watch::{Pace, Watcher};
-use super::watched::{Mark, Watched};
-use super::{RuleSourceError, RuleSourceState, Source, Written};
-
-/// Puts rules into force and answers their generation: `Engine::swap_rules`, and whatever else should know of it; or
-/// says why they do not go together with others. Called off the runtime, where taking long holds nobody up.
-pub type Apply<W = Written> = Arc<dyn Fn(W) -> Result<u64, RuleSourceError> + Send + Sync>;
-
-/// What following a file takes, or a directory of them.
-pub struct WatchConfig<S: Watched = Source> {
-    /// The file.
-    pub source: S,
-    /// How often to look.
-    pub pace: Pace,
-    /// Tells when rules were loaded.
-    pub clock: Arc<dyn Clock>,
-    /// What becomes of new rules.
-    pub apply: Apply<S::Written>,
-    /// The content that is in force already, and its generation. Without one the first valid content is the first
-    /// reload.
-    pub in_force: Option<(Mark, u64)>,
-}
+use super::state::RuleSourceState;
+use super::watch::Watcher;
+use super::watch_config::WatchConfig;
+use super::watched::Watched;
 
 /// Follows one rules file, or one directory, for as long as it lives.
 pub struct Reloader {

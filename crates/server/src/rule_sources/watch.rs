@@ -17,29 +17,10 @@ use tokio::time::{Instant, sleep};
 use tollgate_core::Clock;
 use tracing::{error, info};
 
+use super::error::{RuleSourceError, Unreadable};
+use super::state::RuleSourceState;
+use super::watch_config::{Apply, Pace, WatchConfig};
 use super::watched::{Fingerprint, Mark, Stamp, Watched};
-use super::{Apply, RuleSourceError, RuleSourceState, Unreadable, WatchConfig};
-
-/// How often the file is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Time between two looks. Default 500 ms.
-    pub poll: Duration,
-    /// How long a change must stand still before it is read. Default 200 ms.
-    pub settle: Duration,
-    /// How long to wait for that at most. Default 2 s.
-    pub settle_max: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
-            poll: Duration::from_millis(500),
-            settle: Duration::from_millis(200),
-            settle_max: Duration::from_secs(2),
-        }
-    }
-}
 
 type Look = Result<Stamp, Unreadable>;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tollgate_core::{Digest, KeyHasher, Secret};
 
-use super::{RuleSourceError, Unreadable};
+use super::error::{RuleSourceError, Unreadable};
 
 /// Something on disk that says rules: cheap to look at, and read once it looks different. All of it may block.
 pub trait Watched: Send + Sync + 'static {

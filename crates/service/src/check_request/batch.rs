@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::body_error::{BodyErrorCode, fault, within};
-use super::fields::{CheckRequestSeed, TextSeed, among, put, shown};
-use super::{BATCH_MAX, CheckRequest};
+use super::fields::{CheckRequest, CheckRequestSeed, TextSeed, among, put, shown};
+
+/// Most requests of a batch.
+pub const BATCH_MAX: usize = 1000;
 
 /// A batch in a body of so many bytes.
 pub(super) struct BatchSeed<'a>(pub(super) usize, pub(super) PhantomData<&'a ()>);

@@ -5,6 +5,9 @@ use std::fmt;
 
 use serde::de::Error;
 
+pub(super) const EXAMPLE: &str = "send a JSON object such as {\"client_key\":\"user:42\",\"endpoint\":\"/api/orders\"}; a batch is {\"requests\":[…]}";
+pub(super) const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
+
 /// Why a body is no request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyError {
@@ -89,7 +92,7 @@ impl BodyError {
 
     /// A receipt that came back with a cost that is none.
     pub fn bad_cost() -> BodyError {
-        BodyError::new(BodyErrorCode::BadCost, "cost", super::fields::COST_WANTED)
+        BodyError::new(BodyErrorCode::BadCost, "cost", COST_WANTED)
     }
 
     pub(super) fn of(text: &str) -> BodyError {
@@ -100,7 +103,7 @@ impl BodyError {
             return BodyError { code: code.name(), field: field.to_owned(), detail: without_place(detail).to_owned() };
         }
         match text.starts_with("invalid type") || text.starts_with("invalid value") {
-            true => BodyError { code: "wrong_type", field: String::new(), detail: super::EXAMPLE.to_owned() },
+            true => BodyError { code: "wrong_type", field: String::new(), detail: EXAMPLE.to_owned() },
             false => {
                 BodyError { code: "not_json", field: String::new(), detail: format!("the body is not JSON: {text}") }
             }

@@ -10,8 +10,12 @@ use tollgate_core::{Attribute, Request};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
 
-use super::body_error::{BodyError, BodyErrorCode, fault, within};
-use super::{COST_MAX, CUSTOM_MAX};
+use super::body_error::{BodyError, BodyErrorCode, COST_WANTED, fault, within};
+
+/// The largest cost: what every JSON reader can represent exactly.
+pub const COST_MAX: u64 = (1 << 53) - 1;
+/// Most attributes of a caller's own: as many as the rules look at.
+const CUSTOM_MAX: usize = 64;
 
 /// A request as it was sent.
 #[derive(Debug, Default)]
@@ -241,8 +245,6 @@ pub(super) fn in_cost<E: Error>(error: &E) -> E {
         None => error,
     }
 }
-
-pub(super) const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
 
 pub(super) struct CostSeed;
 

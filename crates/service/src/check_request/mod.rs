@@ -11,19 +11,14 @@ use std::marker::PhantomData;
 
 use serde::de::DeserializeSeed;
 
+pub use self::batch::BATCH_MAX;
 pub use self::body_error::BodyError;
-pub use self::fields::{CheckRequest, CustomAttributes};
+pub use self::fields::{COST_MAX, CheckRequest, CustomAttributes};
 
 use self::batch::BatchSeed;
+use self::body_error::EXAMPLE;
 use self::fields::CheckRequestSeed;
 use self::receipt::ReceiptSeed;
-
-/// The largest cost: what every JSON reader can represent exactly.
-pub const COST_MAX: u64 = (1 << 53) - 1;
-/// Most attributes of a caller's own: as many as the rules look at.
-const CUSTOM_MAX: usize = 64;
-/// Most requests of a batch.
-pub const BATCH_MAX: usize = 1000;
 
 /// Reads one request.
 pub fn read_check(body: &[u8]) -> Result<CheckRequest<'_>, BodyError> {
@@ -56,8 +51,6 @@ fn read<'a, S: DeserializeSeed<'a>>(body: &'a [u8], seed: S) -> Result<S::Value,
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| BodyError::of(&error.to_string()))
 }
-
-const EXAMPLE: &str = "send a JSON object such as {\"client_key\":\"user:42\",\"endpoint\":\"/api/orders\"}; a batch is {\"requests\":[…]}";
 
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,9 @@ use tollgate_rules::ruleset::Rule;
 
 use super::case::RenderInput;
 use super::json::{escaped, number, number_or_null, string};
+use super::options::{Detail, Dialect};
+use super::policy::Policy;
 use super::retry::Retry;
-use super::{Detail, Dialect, Policy};
 
 /// Appends the object.
 #[inline]

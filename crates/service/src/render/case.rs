@@ -3,8 +3,9 @@
 use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
+use super::options::{Dialect, RenderConfig, ResponseOptions};
+use super::policy::Policy;
 use super::retry::Retry;
-use super::{Dialect, Policy, RenderConfig, ResponseOptions};
 
 /// Most rules that header fields list. Clients refuse heads of more than some kilobytes; the body lists them all.
 const LISTED_MAX: usize = 32;

@@ -3,10 +3,10 @@
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{RequestError, Rule};
 
-use super::Detail;
 use super::body::{write_members, write_retry};
 use super::case::RenderInput;
 use super::json::{escaped, number, string};
+use super::options::Detail;
 use super::retry::Retry;
 
 /// An error, for people and for machines.

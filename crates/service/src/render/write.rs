@@ -6,10 +6,10 @@ use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use tollgate_core::{Span, Time};
 
-use super::Policy;
 use super::json::number;
+use super::policy::Policy;
 use super::style::{Field, Item, Part, Styles, Whose};
-use crate::Fields;
+use crate::reply::Fields;
 
 /// The largest integer of a structured field: fifteen digits.
 const INTEGER_MAX: u64 = 999_999_999_999_999;

@@ -6,16 +6,17 @@
 //! part of the decision.
 
 mod domain;
+mod error;
 mod json;
 mod metadata;
 pub(crate) mod read;
 pub(crate) mod write;
 
-pub use domain::RlsConfig;
+pub use error::RlsError;
 pub use json::{RlsJsonError, read as read_json, write as write_json};
 pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
-use std::fmt;
+pub use crate::rls_config::RlsConfig;
 
 use tollgate_core::Purpose;
 use tollgate_engine::{DecidedBy, Decision, Undecided, Verdict};
@@ -24,26 +25,6 @@ use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 use self::read::ParsedRls;
 use self::write::RlsDecisions;
 use crate::service::Service;
-
-/// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RlsError {
-    /// The caller's mistake; nothing was charged.
-    Invalid(String),
-    /// Units could not be given back: the store is away.
-    StoreUnavailable,
-}
-
-impl fmt::Display for RlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RlsError::Invalid(why) => f.write_str(why),
-            RlsError::StoreUnavailable => f.write_str("the store did not answer; nothing was given back"),
-        }
-    }
-}
-
-impl std::error::Error for RlsError {}
 
 /// What is answered to a request.
 #[derive(Debug)]

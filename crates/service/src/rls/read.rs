@@ -11,7 +11,7 @@ use tollgate_proto::rls::RateLimitRequest;
 use tollgate_rules::envoy::Unit;
 use tollgate_rules::ruleset::{Charges, RuleSet};
 
-use super::RlsError;
+use super::error::RlsError;
 
 /// Most descriptors of a request.
 pub const DESCRIPTORS_MAX: usize = 32;
