@@ -4,7 +4,7 @@
 ///
 /// Implementors promise that [`Choice::choose`] accepts exactly [`Choice::names`], and that [`Choice::name`] is one of
 /// them.
-pub trait Choice {
+pub trait SettingChoice {
     /// All names.
     fn names(&self) -> &'static [&'static str];
     /// The name of this one.
@@ -19,7 +19,7 @@ macro_rules! choice {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $type { $($(#[$help])* $variant,)* }
 
-        impl Choice for $type {
+        impl SettingChoice for $type {
             fn names(&self) -> &'static [&'static str] {
                 &[$($name),*]
             }

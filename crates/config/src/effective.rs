@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tollgate_rules::yaml::is_blank;
 
 use crate::config::Config;
-use crate::origin::Origin;
+use crate::origin::SettingOrigin;
 use crate::setting::{Section, Setting};
 use crate::settings::SETTINGS;
 
@@ -18,7 +18,7 @@ pub struct Resolved {
     /// Variables that begin with `TOLLGATE_` and are no setting.
     pub unknown_environment: Vec<UnknownVariable>,
     /// Sources of those that were set, by name.
-    pub(super) origins: BTreeMap<&'static str, Origin>,
+    pub(super) origins: BTreeMap<&'static str, SettingOrigin>,
 }
 
 /// A variable that looks like ours and is not.
@@ -42,7 +42,7 @@ impl std::fmt::Display for UnknownVariable {
 
 impl Resolved {
     /// Where the value of a setting came from.
-    pub fn origin(&self, setting: &Setting) -> Origin {
+    pub fn origin(&self, setting: &Setting) -> SettingOrigin {
         self.origins.get(setting.name).cloned().unwrap_or_default()
     }
 
@@ -66,7 +66,7 @@ impl Resolved {
 
     fn remark(&self, setting: &Setting) -> String {
         match (self.origin(setting), setting.absent) {
-            (Origin::Default, absent) if !absent.is_empty() => format!("default: {absent}"),
+            (SettingOrigin::Default, absent) if !absent.is_empty() => format!("default: {absent}"),
             (origin, _) => one_line(&origin.to_string()),
         }
     }
@@ -84,12 +84,14 @@ impl Resolved {
             None => Value::Null,
         };
         match self.origin(setting) {
-            Origin::Default => json!({ "value": value, "source": "default" }),
-            Origin::File { file, place } => {
+            SettingOrigin::Default => json!({ "value": value, "source": "default" }),
+            SettingOrigin::File { file, place } => {
                 json!({ "value": value, "source": "file", "file": file, "line": place.line, "column": place.column })
             }
-            Origin::Environment(variable) => json!({ "value": value, "source": "environment", "variable": variable }),
-            Origin::Flag(flag) => json!({ "value": value, "source": "flag", "flag": flag }),
+            SettingOrigin::Environment(variable) => {
+                json!({ "value": value, "source": "environment", "variable": variable })
+            }
+            SettingOrigin::Flag(flag) => json!({ "value": value, "source": "flag", "flag": flag }),
         }
     }
 }

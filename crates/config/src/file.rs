@@ -17,7 +17,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A value of the file and where it stands.
 #[derive(Debug)]
-pub struct Entry {
+pub struct FileEntry {
     pub setting: &'static Setting,
     pub texts: Vec<String>,
     pub place: Place,
@@ -28,13 +28,13 @@ pub struct Entry {
 pub struct ConfigFile {
     pub name: String,
     pub text: String,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FileEntry>,
     pub problems: Problems,
 }
 
 /// Why nothing of a file could be read.
 #[derive(Debug)]
-pub enum Unreadable {
+pub enum ConfigFileError {
     /// It cannot be opened, or is not the kind of file it should be.
     File(Fault),
     /// It is no text.
@@ -42,10 +42,10 @@ pub enum Unreadable {
 }
 
 /// Reads a file; what is wrong inside is gathered, so that other sources can still be looked at.
-pub fn read(path: &Path) -> Result<ConfigFile, Unreadable> {
+pub fn read(path: &Path) -> Result<ConfigFile, ConfigFileError> {
     let name = path.to_string_lossy().into_owned();
-    let bytes = read_bounded(path).map_err(Unreadable::File)?;
-    let text = decode(&name, &bytes).map_err(Unreadable::Text)?.to_owned();
+    let bytes = read_bounded(path).map_err(ConfigFileError::File)?;
+    let text = decode(&name, &bytes).map_err(ConfigFileError::Text)?.to_owned();
     let mut file = ConfigFile { name, ..ConfigFile::default() };
     match yaml::parse(&text) {
         Ok(root) => file.read_root(&root),
@@ -79,7 +79,7 @@ impl ConfigFile {
         let before = self.problems.len();
         let texts = self.read_value(setting, value);
         if self.problems.len() == before {
-            self.entries.push(Entry { setting, texts, place: value.place() });
+            self.entries.push(FileEntry { setting, texts, place: value.place() });
         }
     }
 

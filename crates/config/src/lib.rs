@@ -31,7 +31,7 @@ mod store;
 
 pub use answer::{AnswerSettings, HEADER_STYLES};
 pub use auth::{AuthSettings, FromHeader};
-pub use choice::{AuthSource, Choice, LogFormat, LogLevel, RefusalDetail};
+pub use choice::{AuthSource, LogFormat, LogLevel, RefusalDetail, SettingChoice};
 pub use config::Config;
 pub use control::{ControlSettings, DbPlace};
 pub use effective::{Resolved, UnknownVariable, template};
@@ -39,11 +39,11 @@ pub use envoy::EnvoySettings;
 pub use error::{ConfigError, Mistake};
 pub use file::FILE_BYTES_MAX;
 pub use grpc::GrpcSettings;
-pub use origin::Origin;
+pub use origin::SettingOrigin;
 pub use reference::reference;
 pub use resp::{RespRounding, RespSettings};
-pub use setting::{Kind, Section, Setting};
-pub use settings::{SETTINGS, Settings};
+pub use setting::{Section, Setting, SettingKind};
+pub use settings::{SETTINGS, SettingTable};
 pub use sources::Sources;
 pub use store::{StorePlace, StoreSettings};
 

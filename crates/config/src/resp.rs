@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_net::Address;
 
-use crate::choice::{Choice, choice};
+use crate::choice::{SettingChoice, choice};
 
 /// Settings of the RESP listener.
 #[derive(Clone, Debug, PartialEq, Eq)]

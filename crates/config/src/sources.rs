@@ -9,8 +9,8 @@ use tollgate_rules::{Report, nearest};
 use crate::config::Config;
 use crate::effective::{Resolved, UnknownVariable};
 use crate::error::{ConfigError, Mistake};
-use crate::file::{self, ConfigFile, Unreadable};
-use crate::origin::Origin;
+use crate::file::{self, ConfigFile, ConfigFileError};
+use crate::origin::SettingOrigin;
 use crate::setting::Setting;
 use crate::settings::SETTINGS;
 use crate::store::without_passwords;
@@ -20,9 +20,9 @@ const FILE_VARIABLE: &str = "TOLLGATE_CONFIG";
 /// What every variable of ours begins with.
 const PREFIX: &str = "TOLLGATE_";
 /// What those commands read that ask a server; on a machine that does both, the server has nothing to say about them.
-const OF_CLIENTS: [&str; 2] = ["TOLLGATE_URL", "TOLLGATE_TOKEN"];
+const CLIENT_VARIABLES: [&str; 2] = ["TOLLGATE_URL", "TOLLGATE_TOKEN"];
 /// What Kubernetes sets in every container next to a service named `tollgate`; nobody wrote these.
-const OF_KUBERNETES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
+const KUBERNETES_PREFIXES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
 
 /// Everything from which a configuration is made, handed in, so that a test needs no process of its own.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ impl Sources {
 
     /// Reads every source, the weakest first, and tells everything that is wrong with any of them.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
-        let mut draft = Draft::default();
+        let mut draft = ConfigDraft::default();
         if let Some((origin, path)) = self.file() {
             draft.file = file::read(&path).map_err(|error| unreadable(origin, error))?;
             draft.apply_file();
@@ -55,10 +55,10 @@ impl Sources {
         for setting in SETTINGS {
             let variable = setting.variable();
             if let Some(value) = self.variable(&variable) {
-                draft.apply(setting, std::slice::from_ref(value), Origin::Environment(variable));
+                draft.apply(setting, std::slice::from_ref(value), SettingOrigin::Environment(variable));
             }
             if let Some(values) = self.flags.get(setting.name).filter(|values| !values.is_empty()) {
-                draft.apply(setting, values, Origin::Flag(format!("--{}", setting.flag())));
+                draft.apply(setting, values, SettingOrigin::Flag(format!("--{}", setting.flag())));
             }
         }
         draft.finish(self.unknown_environment())
@@ -77,8 +77,8 @@ impl Sources {
     fn unknown_environment(&self) -> Vec<UnknownVariable> {
         let known: Vec<String> = SETTINGS.iter().map(Setting::variable).chain([FILE_VARIABLE.to_owned()]).collect();
         let unknown = self.environment.keys().filter(|name| {
-            let of_kubernetes = OF_KUBERNETES.iter().any(|prefix| name.starts_with(prefix));
-            let of_others = of_kubernetes || OF_CLIENTS.contains(&name.as_str());
+            let of_kubernetes = KUBERNETES_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+            let of_others = of_kubernetes || CLIENT_VARIABLES.contains(&name.as_str());
             name.starts_with(PREFIX) && !of_others && !known.contains(name)
         });
         let meant = |name: &str| {
@@ -90,48 +90,48 @@ impl Sources {
     }
 }
 
-fn unreadable(place: &str, error: Unreadable) -> ConfigError {
+fn unreadable(place: &str, error: ConfigFileError) -> ConfigError {
     match error {
-        Unreadable::File(fault) => Mistake { place: place.to_owned(), fault }.into(),
-        Unreadable::Text(report) => ConfigError { report: Some(report), mistakes: Vec::new() },
+        ConfigFileError::File(fault) => Mistake { place: place.to_owned(), fault }.into(),
+        ConfigFileError::Text(report) => ConfigError { report: Some(report), mistakes: Vec::new() },
     }
 }
 
 /// A configuration in the making.
 #[derive(Default)]
-struct Draft {
+struct ConfigDraft {
     config: Config,
-    origins: BTreeMap<&'static str, Origin>,
+    origins: BTreeMap<&'static str, SettingOrigin>,
     file: ConfigFile,
     mistakes: Vec<Mistake>,
 }
 
-impl Draft {
+impl ConfigDraft {
     fn apply_file(&mut self) {
         for entry in std::mem::take(&mut self.file.entries) {
-            let origin = Origin::File { file: self.file.name.clone(), place: entry.place };
+            let origin = SettingOrigin::File { file: self.file.name.clone(), place: entry.place };
             self.apply(entry.setting, &entry.texts, origin);
         }
     }
 
-    fn apply(&mut self, setting: &'static Setting, values: &[String], origin: Origin) {
+    fn apply(&mut self, setting: &'static Setting, values: &[String], origin: SettingOrigin) {
         let texts: Vec<&str> = values.iter().map(String::as_str).collect();
         match setting.set(&mut self.config, &texts) {
             Ok(()) => drop(self.origins.insert(setting.name, origin)),
-            Err(fault) => self.complain(setting, fault, &origin, setting.code()),
+            Err(fault) => self.report(setting, fault, &origin, setting.code()),
         }
     }
 
     /// Keeps a fault where its reader will look for it.
-    fn complain(&mut self, setting: &Setting, fault: Fault, origin: &Origin, code: &'static str) {
+    fn report(&mut self, setting: &Setting, fault: Fault, origin: &SettingOrigin, code: &'static str) {
         let place = match origin {
-            Origin::File { place, .. } => {
+            SettingOrigin::File { place, .. } => {
                 let message = format!("{}: {}", setting.name, fault.message);
                 return self.file.problems.push(Problem::error(code, *place, setting.name, message).help(fault.help));
             }
-            Origin::Environment(variable) => variable,
-            Origin::Flag(flag) => flag,
-            Origin::Default => setting.name,
+            SettingOrigin::Environment(variable) => variable,
+            SettingOrigin::Flag(flag) => flag,
+            SettingOrigin::Default => setting.name,
         };
         self.mistakes.push(Mistake { place: place.to_owned(), fault });
     }
@@ -142,7 +142,7 @@ impl Draft {
             for (name, fault) in self.config.conflicts() {
                 let origin = self.origins.get(name).cloned().unwrap_or_default();
                 if let Some(setting) = Setting::named(name) {
-                    self.complain(setting, fault, &origin, "conflict");
+                    self.report(setting, fault, &origin, "conflict");
                 }
             }
         }

@@ -142,7 +142,7 @@ impl StoreSettings {
             ("store_insecure_tls", self.insecure_tls),
             ("store_password_file", self.password_file.is_some()),
         ];
-        let is_odd = |name: &str| match &self.place {
+        let conflict = |name: &str| match &self.place {
             StorePlace::Memory => Some(("the store is in memory", "name a shared store with `store`")),
             StorePlace::Shared(url) if name == "store_password_file" => {
                 let known = url.login.as_ref().is_some_and(has_password);
@@ -152,11 +152,11 @@ impl StoreSettings {
                 (!url.tls).then_some(("the store's URL asks for no TLS", "write rediss://, with two s"))
             }
         };
-        let odd = set.into_iter().filter(|(_, is_set)| *is_set).filter_map(|(name, _)| {
-            let (why, help) = is_odd(name)?;
+        let conflicting = set.into_iter().filter(|(_, is_set)| *is_set).filter_map(|(name, _)| {
+            let (why, help) = conflict(name)?;
             Some((name, Fault::new(format!("{name} is set, and {why}"), help)))
         });
-        odd.chain(self.user_without_password()).chain(self.half_a_certificate()).collect()
+        conflicting.chain(self.user_without_password()).chain(self.half_a_certificate()).collect()
     }
 
     fn half_a_certificate(&self) -> Option<(&'static str, Fault)> {

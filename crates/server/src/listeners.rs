@@ -15,7 +15,7 @@ use tollgate_net::{
 use tollgate_resp_server::{Resp, RespConfig};
 use tracing::warn;
 
-use crate::parts::Parts;
+use crate::parts::ServerParts;
 use crate::surface::Surface;
 
 /// Admin and metrics connections, beside those of callers.
@@ -100,7 +100,7 @@ impl Listeners {
     pub(crate) fn serve(
         self,
         config: &Config,
-        parts: &Parts,
+        parts: &ServerParts,
         certificates: &Certificates,
         admin: AdminConfig,
     ) -> Drains {
@@ -147,7 +147,7 @@ struct Bound {
 }
 
 impl Bound {
-    fn serve(self, parts: &Parts, protocol: impl Protocol) {
+    fn serve(self, parts: &ServerParts, protocol: impl Protocol) {
         let Bound { listener, connections, tls, context } = self;
         let drain = context.drain.clone();
         let handler = ConnectionHandler::new(protocol, parts.connection_metrics.clone(), tls, context);
@@ -161,7 +161,7 @@ pub(crate) struct Drains {
     pub(crate) operators: Drain,
 }
 
-impl Parts {
+impl ServerParts {
     fn data_api(&self, config: &Config) -> DataApiConfig {
         DataApiConfig {
             service: self.service.clone(),

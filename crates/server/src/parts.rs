@@ -31,13 +31,13 @@ use tracing::warn;
 use crate::control_plane::ControlPlaneParts;
 use crate::families::DatabaseState;
 use crate::rule_sources::{
-    Apply, Directory, EnvoyDomains, FileStates, Mark, Pace, Reloader, RulePublisher, RuleSourceError, Source,
+    Apply, ContentMark, Directory, EnvoyDomains, FileStates, Pace, Reloader, RulePublisher, RuleSourceError, Source,
     WatchConfig, Written,
 };
 use crate::store::OpenedStore;
 
 /// Everything that lives before a listener.
-pub(crate) struct Parts {
+pub(crate) struct ServerParts {
     /// Answers every question.
     pub(crate) service: Arc<Service>,
     /// Announces and begins the shutdown.
@@ -72,9 +72,9 @@ pub(crate) struct Parts {
     pub(crate) decision_log: Option<Lines>,
 }
 
-impl Parts {
+impl ServerParts {
     /// Builds everything from the configuration and an open store. `log` is the process log.
-    pub(crate) fn build(config: &Config, opened: OpenedStore, log: Option<Lines>) -> Result<Parts> {
+    pub(crate) fn build(config: &Config, opened: OpenedStore, log: Option<Lines>) -> Result<ServerParts> {
         let OpenedStore { store, keys, clock } = opened;
         let (rules, rules_file) = load_rules_file(config, &keys)?.unzip();
         let is_shared = store.is_shared();
@@ -126,7 +126,7 @@ impl Parts {
             metrics: http_metrics.clone(),
             loads: Arc::new(move || (loads.sum(|state| state.reloads), loads.sum(|state| state.failures))),
         };
-        let parts = Parts {
+        let parts = ServerParts {
             service,
             drain,
             pages,
@@ -240,7 +240,7 @@ fn start_reloaders(
     keys: &SecretKeys,
     clock: &Arc<dyn Clock>,
     publisher: &Arc<RulePublisher>,
-    rules_file: Option<(Source, Mark)>,
+    rules_file: Option<(Source, ContentMark)>,
 ) -> Result<Vec<Reloader>> {
     let pace = Pace { poll: config.reload_interval, ..Pace::default() };
     let mut reloaders = Vec::new();
@@ -258,7 +258,7 @@ fn start_reloaders(
 }
 
 /// Loads the rules file. An invalid file ends the start: a server without its rules would allow everything.
-fn load_rules_file(config: &Config, keys: &SecretKeys) -> Result<Option<(Written, (Source, Mark))>> {
+fn load_rules_file(config: &Config, keys: &SecretKeys) -> Result<Option<(Written, (Source, ContentMark))>> {
     let Some(path) = config.rules.clone() else { return Ok(None) };
     let name = path.display().to_string();
     let source = Source { path, options: keys.compile_options() };
@@ -274,7 +274,7 @@ fn load_envoy_files(
     config: &Config,
     keys: &SecretKeys,
     publisher: &RulePublisher,
-) -> Result<Option<(Directory, Mark)>> {
+) -> Result<Option<(Directory, ContentMark)>> {
     let Some(path) = config.envoy.config.clone() else { return Ok(None) };
     if let names @ (1 | 2 | 4..) = config.envoy.headers.len() {
         bail!("envoy_headers has {names} names: name three header fields, for limit, remaining and reset");

@@ -7,11 +7,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 /// Another signal within this time is the same one: wrappers pass on what reached the whole group already.
-const ECHO: Duration = Duration::from_millis(500);
+const DUPLICATE_SIGNAL_WINDOW: Duration = Duration::from_millis(500);
 
 /// How a server is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum StopSignal {
     /// SIGTERM, as supervisors and orchestrators do.
     Terminate,
     /// SIGINT, as a person at a terminal does.
@@ -37,11 +37,11 @@ impl Signals {
     }
 
     /// Ready at the next signal to end; calls `reload` for every SIGHUP before.
-    pub(crate) async fn end(&mut self, reload: &(dyn Fn() + Sync)) -> Ending {
+    pub(crate) async fn end(&mut self, reload: &(dyn Fn() + Sync)) -> StopSignal {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return Ending::Terminate,
-                _ = self.interrupt.recv() => return Ending::Interrupt,
+                _ = self.terminate.recv() => return StopSignal::Terminate,
+                _ = self.interrupt.recv() => return StopSignal::Interrupt,
                 _ = self.reload.recv() => reload(),
             }
         }
@@ -50,7 +50,7 @@ impl Signals {
     /// The same for a second signal, right after the first.
     pub(crate) async fn end_again(&mut self, reload: &(dyn Fn() + Sync)) {
         let first = Instant::now();
-        while first.elapsed() < ECHO {
+        while first.elapsed() < DUPLICATE_SIGNAL_WINDOW {
             self.end(reload).await;
         }
     }

@@ -19,9 +19,9 @@ use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, FleetNode, RulesCheck, SecretCheck};
 
 /// How long the first contact may take before the start fails, or goes on without the store.
-const FIRST_CONTACT: Span = Span::from_secs(2);
+const FIRST_CONTACT_TIMEOUT: Span = Span::from_secs(2);
 /// How long it may take to look at the store from all sides.
-const LOOK_WITHIN: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest password that is read.
 const PASSWORD_BYTES_MAX: u64 = 4096;
 
@@ -38,11 +38,11 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
     let own = config.secret_file.as_deref().map(|path| SecretKeys::read(Some(path))).transpose()?;
     let redis = redis_config(url, &config.store, node_name(config)?)?;
     let store = RedisStore::start(redis.clone(), clock.clone());
-    let decides = store.ready(FIRST_CONTACT).await;
-    let findings = timeout(LOOK_WITHIN, check(&redis)).await.unwrap_or_default();
+    let decides = store.ready(FIRST_CONTACT_TIMEOUT).await;
+    let findings = timeout(CHECK_TIMEOUT, check(&redis)).await.unwrap_or_default();
     let problems = problems(&findings);
     match decides {
-        Ok(()) if problems.is_empty() => findings.iter().for_each(tell),
+        Ok(()) if problems.is_empty() => findings.iter().for_each(log_finding),
         // There is nothing to wait for: it answers, and is not what it should be.
         _ if !problems.is_empty() && is_reached(&store) => bail!("the store {url} cannot be used: {problems}"),
         decides => {
@@ -145,7 +145,7 @@ fn is_reached(store: &RedisStore) -> bool {
     !primaries.is_empty() && primaries.iter().all(|(health, _)| health.connected)
 }
 
-fn tell(finding: &Finding) {
+fn log_finding(finding: &Finding) {
     let Finding { level, what, help } = finding;
     match level {
         FindingLevel::Ok => debug!("store: {what}"),

@@ -14,7 +14,7 @@ use tollgate_store::Store;
 use tracing::{error, info};
 
 use crate::control_plane::ControlPlane;
-use crate::parts::Parts;
+use crate::parts::ServerParts;
 use crate::rule_sources::Reloader;
 use tollgate_config::Config;
 use tollgate_net::tls::Tls;
@@ -23,15 +23,15 @@ use tollgate_service::store::SecretAgreement;
 use tollgate_telemetry::{Lines, LogThrottle};
 
 /// How often certificates and tokens are looked at, and a few buckets swept.
-const EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often a shared store is tended: leases renewed and given back, counts told.
-const TEND_EVERY: Duration = Duration::from_millis(50);
+const STORE_UPKEEP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The chores of one server.
 pub(crate) struct Upkeep {
     pub(crate) config: Config,
-    pub(crate) parts: Parts,
+    pub(crate) parts: ServerParts,
     pub(crate) control_plane: Arc<ControlPlane>,
     pub(crate) tls: Vec<Arc<Tls>>,
     /// Rung by SIGHUP.
@@ -41,29 +41,29 @@ pub(crate) struct Upkeep {
 impl Upkeep {
     pub(crate) async fn run(self) {
         let service = self.parts.service.clone();
-        let tend = async {
+        let store_upkeep = async {
             if service.engine.store().is_shared() {
-                tend(&service).await;
+                upkeep_store(&service).await;
             }
         };
         let control_plane = self.control_plane.clone();
-        tokio::join!(tend, control_plane.run(), self.look_after());
+        tokio::join!(store_upkeep, control_plane.run(), self.run_checks());
     }
 
-    async fn look_after(self) {
-        let mut ticks = interval(EVERY);
+    async fn run_checks(self) {
+        let mut ticks = interval(CHECK_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
-        let quiet = LogThrottle::by_the_minute();
+        let throttle = LogThrottle::by_the_minute();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
                     self.parts.service.engine.store().sweep();
-                    self.agree(&quiet).await;
-                    self.compare_rules(&quiet).await;
+                    self.check_secret(&throttle).await;
+                    self.compare_rules(&throttle).await;
                     let now = self.stamps();
                     if now != stamps {
-                        self.reread();
+                        self.reload_files();
                         stamps = now;
                     }
                 }
@@ -72,14 +72,14 @@ impl Upkeep {
                     self.parts.reloaders.iter().for_each(Reloader::trigger);
                     self.control_plane.trigger();
                     self.parts.decision_log.iter().for_each(Lines::reopen);
-                    self.reread();
+                    self.reload_files();
                 }
             }
         }
     }
 
-    async fn agree(&self, quiet: &LogThrottle) {
-        let what = match self.parts.service.engine.store().agree().await {
+    async fn check_secret(&self, throttle: &LogThrottle) {
+        let what = match self.parts.service.engine.store().check_secret().await {
             SecretAgreement::Together => return,
             SecretAgreement::Replaced => {
                 "the store has another secret than this node: nodes that started after it lost its data count apart; \
@@ -91,12 +91,12 @@ impl Upkeep {
                  that differ (during a rotation this ends a minute after the last node with the old secret)"
             }
         };
-        if let Some(unsaid) = quiet.admit("secret") {
+        if let Some(unsaid) = throttle.admit("secret") {
             error!(unsaid, "{what}");
         }
     }
 
-    async fn compare_rules(&self, quiet: &LogThrottle) {
+    async fn compare_rules(&self, throttle: &LogThrottle) {
         let differing = {
             let pinned = self.parts.service.engine.rules();
             self.parts.service.engine.store().compare_rules(pinned.number, &pinned.rules).await
@@ -104,7 +104,7 @@ impl Upkeep {
         if differing.nodes.is_empty() {
             return;
         }
-        if let Some(unsaid) = quiet.admit("rules") {
+        if let Some(unsaid) = throttle.admit("rules") {
             let nodes = differing.nodes.join(", ");
             match differing.is_minority {
                 true => error!(unsaid, nodes, "this node decides by other rules than most nodes that share its store"),
@@ -114,13 +114,13 @@ impl Upkeep {
     }
 
     /// Reads certificates and tokens again. What cannot be used leaves the old ones in place.
-    fn reread(&self) {
-        self.tls.iter().for_each(|tls| tell("certificate", tls.reload()));
+    fn reload_files(&self) {
+        self.tls.iter().for_each(|tls| log_reload("certificate", tls.reload()));
         if let (Some(tokens), Some(file)) = (&self.parts.service.tokens, &self.config.token_file) {
-            tell("tokens", tokens.reload(file));
+            log_reload("tokens", tokens.reload(file));
         }
         if let Some(file) = &self.config.resp.password_file {
-            tell("password of RESP", self.parts.resp_access.reload(file));
+            log_reload("password of RESP", self.parts.resp_access.reload(file));
         }
     }
 
@@ -132,12 +132,12 @@ impl Upkeep {
 }
 
 /// Tends a shared store. That it is away or back is told by whoever notices.
-async fn tend(service: &Service) {
-    let mut ticks = interval(TEND_EVERY);
+async fn upkeep_store(service: &Service) {
+    let mut ticks = interval(STORE_UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        service.engine.store().tend().await;
+        service.engine.store().upkeep().await;
     }
 }
 
@@ -147,8 +147,8 @@ fn stamp(path: &Path) -> Option<[i64; 4]> {
     Some([facts.ino().cast_signed(), facts.size().cast_signed(), facts.mtime(), facts.mtime_nsec()])
 }
 
-fn tell(what: &str, reread: Result<()>) {
-    match reread {
+fn log_reload(what: &str, reload_files: Result<()>) {
+    match reload_files {
         Ok(()) => info!(what, "read again"),
         Err(error) => error!(what, error = format!("{error:#}"), "cannot be used; the old ones stay"),
     }

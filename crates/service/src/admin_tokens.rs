@@ -21,16 +21,16 @@ const MINUTE_MICROS: i64 = 60_000_000;
 /// The tokens that are good at the moment. Replaced whole by whoever follows the database.
 #[derive(Default)]
 pub struct AdminTokens {
-    tokens: ArcSwap<HashMap<String, Known>>,
+    tokens: ArcSwap<HashMap<String, KnownToken>>,
     /// Uses that nobody was told of yet; of known tokens only, so never more than there are.
     used: Mutex<HashMap<String, Instant>>,
     /// Taken while `tokens` is changed by more than one token.
-    history: Mutex<History>,
+    history: Mutex<TokenHistory>,
 }
 
 /// What decides between two sources that contradict each other.
 #[derive(Debug, Default)]
-struct History {
+struct TokenHistory {
     /// Revoked through this node; ids are never used again.
     revoked: HashSet<String>,
     /// When the reading of the last list began.
@@ -39,16 +39,16 @@ struct History {
 
 /// A token, when this node learned of it, and the minute of its last use that was noted.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownToken {
     record: TokenRecord,
     learned_at: time::Instant,
-    noted: Arc<AtomicI64>,
+    recorded_minute: Arc<AtomicI64>,
 }
 
-impl Known {
-    fn new(record: TokenRecord, learned_at: time::Instant) -> Known {
-        let noted = record.last_used_at.map_or(i64::MIN, |last| last.0);
-        Known { record, learned_at, noted: Arc::new(AtomicI64::new(noted)) }
+impl KnownToken {
+    fn new(record: TokenRecord, learned_at: time::Instant) -> KnownToken {
+        let recorded_minute = record.last_used_at.map_or(i64::MIN, |last| last.0);
+        KnownToken { record, learned_at, recorded_minute: Arc::new(AtomicI64::new(recorded_minute)) }
     }
 }
 
@@ -79,9 +79,9 @@ pub enum TokenRejection {
 impl AdminTokens {
     /// A book of these tokens.
     pub fn new(tokens: Vec<TokenRecord>) -> AdminTokens {
-        let book = AdminTokens::default();
-        book.replace(tokens, time::Instant::now());
-        book
+        let admin_tokens = AdminTokens::default();
+        admin_tokens.replace(tokens, time::Instant::now());
+        admin_tokens
     }
 
     /// The tokens of the database, as a reader that began at `read_at` found them. What this node did since then stands:
@@ -90,7 +90,7 @@ impl AdminTokens {
         let mut history = self.history.lock();
         history.read_at = Some(read_at);
         let good = tokens.into_iter().filter(|token| !history.revoked.contains(&token.token_id));
-        let good: HashMap<_, _> = good.map(|token| (token.token_id.clone(), Known::new(token, read_at))).collect();
+        let good: HashMap<_, _> = good.map(|token| (token.token_id.clone(), KnownToken::new(token, read_at))).collect();
         self.tokens.rcu(|before| {
             let mut tokens = good.clone();
             for (id, known) in before.iter().filter(|(_, known)| known.learned_at > read_at) {
@@ -106,7 +106,7 @@ impl AdminTokens {
     }
 
     fn add_at(&self, token: &TokenRecord, learned_at: time::Instant) {
-        let known = Known::new(token.clone(), learned_at);
+        let known = KnownToken::new(token.clone(), learned_at);
         self.change(|tokens| drop(tokens.insert(token.token_id.clone(), known.clone())));
     }
 
@@ -131,7 +131,7 @@ impl AdminTokens {
         self.change(|tokens| drop(tokens.remove(token_id)));
     }
 
-    fn change(&self, change: impl Fn(&mut HashMap<String, Known>)) {
+    fn change(&self, change: impl Fn(&mut HashMap<String, KnownToken>)) {
         self.tokens.rcu(|tokens| {
             let mut tokens = HashMap::clone(tokens);
             change(&mut tokens);
@@ -175,7 +175,7 @@ impl AdminTokens {
         if known.record.expires_at.is_some_and(|end| end <= now) {
             return Err(TokenRejection::Expired);
         }
-        self.note(known, now);
+        self.record_use(known, now);
         Ok(look(&known.record))
     }
 
@@ -185,9 +185,10 @@ impl AdminTokens {
     }
 
     /// Once a minute and token: callers of the data API do this with every request.
-    fn note(&self, known: &Known, now: Instant) {
+    fn record_use(&self, known: &KnownToken, now: Instant) {
         let minute = Instant(now.0 - now.0.rem_euclid(MINUTE_MICROS));
-        if known.noted.load(Ordering::Relaxed) >= minute.0 || known.noted.swap(minute.0, Ordering::Relaxed) == minute.0
+        if known.recorded_minute.load(Ordering::Relaxed) >= minute.0
+            || known.recorded_minute.swap(minute.0, Ordering::Relaxed) == minute.0
         {
             return;
         }
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_token_opens_until_its_last_instant_and_not_at_it() {
-        let book = AdminTokens::new(vec![token("a1", "s3cret", Some(90_000_000)), token("b2", "s_3", None)]);
-        let find = |text: &str, now| book.find(text.as_bytes(), Instant(now)).map(|who| who.token_id);
+        let admin_tokens = AdminTokens::new(vec![token("a1", "s3cret", Some(90_000_000)), token("b2", "s_3", None)]);
+        let find = |text: &str, now| admin_tokens.find(text.as_bytes(), Instant(now)).map(|who| who.token_id);
         assert_eq!(find("tg_a1_s3cret", 89_999_999).as_deref(), Ok("a1"));
         assert_eq!(find("tg_a1_s3cret", 90_000_000), Err(TokenRejection::Expired));
         assert_eq!(
@@ -256,55 +257,55 @@ mod tests {
         for bad in ["", "tg_", "tg_a1", "tg_a1_", "tg__s3cret", "a1_s3cret", "tg_zz_s3cret", "tg_a1_s3cret "] {
             assert_eq!(find(bad, 1), Err(TokenRejection::Unknown), "{bad}");
         }
-        assert_eq!(book.find(&[b'x'; 10_000], Instant(1)), Err(TokenRejection::Unknown));
+        assert_eq!(admin_tokens.find(&[b'x'; 10_000], Instant(1)), Err(TokenRejection::Unknown));
     }
 
     #[test]
     fn uses_are_told_once_and_to_the_minute() {
-        let book = AdminTokens::new(vec![token("a", "s", None)]);
+        let admin_tokens = AdminTokens::new(vec![token("a", "s", None)]);
         for now in [61_000_000, 62_000_000, 119_999_999] {
-            book.find(b"tg_a_s", Instant(now)).unwrap();
+            admin_tokens.find(b"tg_a_s", Instant(now)).unwrap();
         }
-        assert!(book.find(b"tg_a_wrong", Instant(500_000_000)).is_err());
-        assert_eq!(book.used(), [("a".to_owned(), Instant(60_000_000))]);
-        assert_eq!(book.used(), []);
+        assert!(admin_tokens.find(b"tg_a_wrong", Instant(500_000_000)).is_err());
+        assert_eq!(admin_tokens.used(), [("a".to_owned(), Instant(60_000_000))]);
+        assert_eq!(admin_tokens.used(), []);
     }
 
     #[test]
     fn what_is_made_and_revoked_here_counts_here_at_once() {
-        let book = AdminTokens::default();
-        assert!(book.is_empty());
-        book.add(&token("a", "s", None));
-        assert!(book.find(b"tg_a_s", Instant(1)).is_ok());
-        book.remove("a");
-        assert_eq!(book.find(b"tg_a_s", Instant(1)), Err(TokenRejection::Unknown));
+        let admin_tokens = AdminTokens::default();
+        assert!(admin_tokens.is_empty());
+        admin_tokens.add(&token("a", "s", None));
+        assert!(admin_tokens.find(b"tg_a_s", Instant(1)).is_ok());
+        admin_tokens.remove("a");
+        assert_eq!(admin_tokens.find(b"tg_a_s", Instant(1)), Err(TokenRejection::Unknown));
     }
 
     #[test]
     fn a_list_that_was_read_before_a_token_was_made_does_not_remove_it() {
-        let book = AdminTokens::default();
+        let admin_tokens = AdminTokens::default();
         let before = time::Instant::now();
-        book.add(&token("a", "s", None));
-        book.replace(vec![token("b", "s", None)], before);
-        assert!(book.find(b"tg_a_s", Instant(1)).is_ok() && book.find(b"tg_b_s", Instant(1)).is_ok());
-        book.replace(vec![], before);
-        assert!(book.find(b"tg_a_s", Instant(1)).is_ok() && book.find(b"tg_b_s", Instant(1)).is_err());
-        book.replace(vec![], time::Instant::now());
-        assert!(book.is_empty(), "read after it was made: revoked elsewhere");
-        book.add(&token("c", "s", None));
-        book.remove("c");
-        book.replace(vec![token("c", "s", None)], before);
-        assert!(book.is_empty(), "revoked here");
+        admin_tokens.add(&token("a", "s", None));
+        admin_tokens.replace(vec![token("b", "s", None)], before);
+        assert!(admin_tokens.find(b"tg_a_s", Instant(1)).is_ok() && admin_tokens.find(b"tg_b_s", Instant(1)).is_ok());
+        admin_tokens.replace(vec![], before);
+        assert!(admin_tokens.find(b"tg_a_s", Instant(1)).is_ok() && admin_tokens.find(b"tg_b_s", Instant(1)).is_err());
+        admin_tokens.replace(vec![], time::Instant::now());
+        assert!(admin_tokens.is_empty(), "read after it was made: revoked elsewhere");
+        admin_tokens.add(&token("c", "s", None));
+        admin_tokens.remove("c");
+        admin_tokens.replace(vec![token("c", "s", None)], before);
+        assert!(admin_tokens.is_empty(), "revoked here");
     }
 
     #[test]
     fn a_token_that_was_looked_up_before_the_list_was_read_is_not_added() {
-        let book = AdminTokens::default();
+        let admin_tokens = AdminTokens::default();
         let asked_at = time::Instant::now();
-        book.replace(vec![], time::Instant::now());
-        book.add_found(&token("a", "s", None), asked_at);
-        assert!(book.is_empty(), "revoked elsewhere in between");
-        book.add_found(&token("a", "s", None), time::Instant::now());
-        assert_eq!(book.len(), 1);
+        admin_tokens.replace(vec![], time::Instant::now());
+        admin_tokens.add_found(&token("a", "s", None), asked_at);
+        assert!(admin_tokens.is_empty(), "revoked elsewhere in between");
+        admin_tokens.add_found(&token("a", "s", None), time::Instant::now());
+        assert_eq!(admin_tokens.len(), 1);
     }
 }

@@ -33,15 +33,15 @@ impl AuthThrottle {
 
     /// How long the next guess from this address has to wait; `None` if it may be looked at.
     pub fn wait(&self, address: Option<IpAddr>) -> Option<Span> {
-        self.ask(address, Ask::Peek(1))
+        self.take(address, Ask::Peek(1))
     }
 
     /// A guess from this address was bad.
     pub fn note(&self, address: Option<IpAddr>) {
-        self.ask(address, Ask::Consume(1));
+        self.take(address, Ask::Consume(1));
     }
 
-    fn ask(&self, address: Option<IpAddr>, ask: Ask) -> Option<Span> {
+    fn take(&self, address: Option<IpAddr>, ask: Ask) -> Option<Span> {
         let charge = Charge { ask, ..Charge::new(self.bucket(address), self.limit?, 1) };
         let mut outcomes = Outcomes::new();
         let taken = self.memory.take_now(&[charge], &mut outcomes);
@@ -80,17 +80,17 @@ mod tests {
     #[test]
     fn twenty_at_once_then_ten_a_minute_and_every_address_for_itself() {
         let clock = ManualClock::at(Time::from_secs(1_700_000_000));
-        let failures = AuthThrottle::new(Arc::new(clock.clone()), Secret::new([7; 16]));
+        let throttle = AuthThrottle::new(Arc::new(clock.clone()), Secret::new([7; 16]));
         let (here, there) = (Some(IpAddr::from([192, 0, 2, 1])), Some(IpAddr::from([192, 0, 2, 2])));
         for count in 0..20 {
-            assert_eq!(failures.wait(here), None, "{count}");
-            failures.note(here);
+            assert_eq!(throttle.wait(here), None, "{count}");
+            throttle.note(here);
         }
-        assert_eq!(failures.wait(here), Some(Span::from_secs(6)));
-        assert_eq!((failures.wait(there), failures.wait(None)), (None, None));
+        assert_eq!(throttle.wait(here), Some(Span::from_secs(6)));
+        assert_eq!((throttle.wait(there), throttle.wait(None)), (None, None));
         clock.advance(Span::from_secs(6));
-        assert_eq!(failures.wait(here), None);
-        failures.note(here);
-        assert_eq!(failures.wait(here), Some(Span::from_secs(6)));
+        assert_eq!(throttle.wait(here), None);
+        throttle.note(here);
+        assert_eq!(throttle.wait(here), Some(Span::from_secs(6)));
     }
 }

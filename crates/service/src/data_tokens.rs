@@ -32,20 +32,20 @@ pub struct DataTokens {
     /// Of the file. These have neither a name nor an end, and open every namespace.
     hashes: ArcSwap<Vec<Digest>>,
     /// Of the database, once it is followed.
-    issued: OnceLock<Issued>,
+    issued: OnceLock<IssuedTokens>,
     /// The sets of namespaces that tokens are confined to, by the number of a [`TokenScope`], which counts from 1.
     scopes: ArcSwap<Vec<Vec<String>>>,
 }
 
 /// DataTokens with a name, an end, namespaces and a role, which can be revoked.
-struct Issued {
-    book: Arc<AdminTokens>,
+struct IssuedTokens {
+    admin_tokens: Arc<AdminTokens>,
     clock: Arc<dyn Clock>,
 }
 
-impl std::fmt::Debug for Issued {
+impl std::fmt::Debug for IssuedTokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Issued").field("book", &self.book).finish_non_exhaustive()
+        f.debug_struct("Issued").field("book", &self.admin_tokens).finish_non_exhaustive()
     }
 }
 
@@ -78,8 +78,8 @@ impl DataTokens {
     }
 
     /// Also takes tokens of the database, those with the role `check`.
-    pub fn follow(&self, book: Arc<AdminTokens>, clock: Arc<dyn Clock>) {
-        let _ = self.issued.set(Issued { book, clock }); // a server has one database
+    pub fn follow(&self, admin_tokens: Arc<AdminTokens>, clock: Arc<dyn Clock>) {
+        let _ = self.issued.set(IssuedTokens { admin_tokens, clock }); // a server has one database
     }
 
     /// What `Bearer` and a token open; `None` for no token that is known. Takes as long for a token that is nearly right as
@@ -91,9 +91,9 @@ impl DataTokens {
         }
         let token = token.trim_ascii();
         if token.starts_with(b"tg_")
-            && let Some(pass) = self.issued.get().and_then(|issued| self.authorize_issued(issued, token))
+            && let Some(scope) = self.issued.get().and_then(|issued| self.authorize_issued(issued, token))
         {
-            return Some(pass);
+            return Some(scope);
         }
         let presented = digest(&SHA256, token);
         let hashes = self.hashes.load();
@@ -101,8 +101,8 @@ impl DataTokens {
         hashes.iter().fold(false, |found, known| found | equal(known)).then_some(TokenScope::ALL)
     }
 
-    fn authorize_issued(&self, issued: &Issued, token: &[u8]) -> Option<TokenScope> {
-        let opened = issued.book.with(token, issued.clock.wall().into(), |record| match &record.namespaces {
+    fn authorize_issued(&self, issued: &IssuedTokens, token: &[u8]) -> Option<TokenScope> {
+        let opened = issued.admin_tokens.with(token, issued.clock.wall().into(), |record| match &record.namespaces {
             _ if !record.role.may(Role::Check) => None,
             None => Some(TokenScope::ALL),
             Some(namespaces) => self.scope_of(namespaces),
@@ -127,9 +127,9 @@ impl DataTokens {
     }
 
     /// Whether a pass is for a namespace.
-    pub fn covers(&self, pass: TokenScope, namespace: &str) -> bool {
+    pub fn covers(&self, scope: TokenScope, namespace: &str) -> bool {
         let scopes = self.scopes.load();
-        let scope = (pass.0 as usize).checked_sub(1).map(|place| scopes.get(place));
+        let scope = (scope.0 as usize).checked_sub(1).map(|place| scopes.get(place));
         scope.is_none_or(|scope| scope.is_some_and(|scope| scope.iter().any(|own| own == namespace)))
     }
 }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn tokens_of_the_database_open_what_they_are_for_until_they_end() {
         let clock = ManualClock::at(Time::from_nanos(50_000));
-        let book = Arc::new(AdminTokens::new(vec![
+        let admin_tokens = Arc::new(AdminTokens::new(vec![
             issued("all", Role::Check, None, Some(100)),
             issued("some", Role::Check, Some(&["shop", "blog"]), None),
             issued("same", Role::Check, Some(&["shop", "blog"]), None),
@@ -236,7 +236,7 @@ mod tests {
         let tokens = DataTokens::default();
         let authorize = |id: &str| tokens.authorize(Some(format!("Bearer tg_{id}_s3cret").as_bytes()));
         assert_eq!(authorize("all"), None, "no database is followed yet");
-        tokens.follow(book.clone(), Arc::new(clock.clone()));
+        tokens.follow(admin_tokens.clone(), Arc::new(clock.clone()));
         assert_eq!(authorize("all"), Some(TokenScope::ALL));
         assert_eq!(authorize("boss"), None, "tokens of the admin API open the admin API");
         assert_eq!(tokens.authorize(Some(b"Bearer tg_all_wrong")), None);
@@ -246,8 +246,8 @@ mod tests {
         assert!(tokens.covers(TokenScope::ALL, "default") && !tokens.covers(TokenScope(99), "default"));
         clock.advance(Span::from_nanos(50_000));
         assert_eq!(authorize("all"), None, "it has expired");
-        book.remove("some");
+        admin_tokens.remove("some");
         assert_eq!((authorize("some"), authorize("same")), (None, Some(some)), "revoked here, at once");
-        assert_eq!(book.used().len(), 4, "when they were used is noted");
+        assert_eq!(admin_tokens.used().len(), 4, "when they were used is noted");
     }
 }

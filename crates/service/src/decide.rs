@@ -92,8 +92,8 @@ impl Service {
     }
 
     /// Permission for up to `wanted` checks of one batch to wait for the store at the same time.
-    pub fn batch_width(&self, wanted: usize) -> Width<'_> {
-        Width::take(&self.in_batches, wanted)
+    pub fn batch_width(&self, wanted: usize) -> BatchWidth<'_> {
+        BatchWidth::take(&self.in_batches, wanted)
     }
 
     /// Permission for one check of a stream to wait for the store; waits for it.
@@ -113,16 +113,16 @@ impl Service {
 
 /// How many checks of a batch run at once.
 #[derive(Debug)]
-pub struct Width<'a> {
+pub struct BatchWidth<'a> {
     checks: usize,
     _permit: Option<SemaphorePermit<'a>>,
 }
 
-impl Width<'_> {
-    fn take(permits: &Semaphore, wanted: usize) -> Width<'_> {
+impl BatchWidth<'_> {
+    fn take(permits: &Semaphore, wanted: usize) -> BatchWidth<'_> {
         let wanted = wanted.min(permits.available_permits());
         let permit = u32::try_from(wanted).ok().and_then(|wanted| permits.try_acquire_many(wanted).ok());
-        Width { checks: if permit.is_some() { wanted.max(1) } else { 1 }, _permit: permit }
+        BatchWidth { checks: if permit.is_some() { wanted.max(1) } else { 1 }, _permit: permit }
     }
 
     /// How many run at once; at least one.

@@ -24,12 +24,12 @@ impl Service {
 
     /// Notes whether the store has decided anything yet.
     pub fn note_store(&self) {
-        self.probe.note(self.engine.store());
+        self.probe.note_reachable(self.engine.store());
     }
 
     /// The JSON document of `/ready` for a node that is not draining.
     pub async fn store_health(&self, detail: HealthDetail) -> String {
-        let Some(shards) = self.probe.look(self.engine.store()).await else {
+        let Some(shards) = self.probe.probe(self.engine.store()).await else {
             return "{\"ready\":true}".to_owned();
         };
         let degraded = shards.is_empty() || shards.iter().any(|shard| shard.state != ShardState::Up);

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> Vec<F::Output> {
     let mut waiting = futures.fuse();
     let mut answers: Vec<Option<F::Output>> = Vec::new();
-    let mut running: Vec<Running<F>> = Vec::new();
+    let mut running: Vec<RunningFuture<F>> = Vec::new();
     let task = Arc::new(Mutex::new(Waker::noop().clone()));
     poll_fn(|cx| {
         task.lock().clone_from(cx.waker());
@@ -22,11 +22,11 @@ pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> 
             while running.len() < width.max(1)
                 && let Some(future) = waiting.next()
             {
-                running.push(Running::new(future, answers.len(), &task));
+                running.push(RunningFuture::new(future, answers.len(), &task));
                 answers.push(None);
             }
             let before = running.len();
-            running.retain_mut(|one| match one.look() {
+            running.retain_mut(|one| match one.poll_if_woken() {
                 Poll::Pending => true,
                 Poll::Ready(answer) => {
                     if let Some(place) = answers.get_mut(one.place) {
@@ -47,40 +47,40 @@ pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> 
     answers.into_iter().flatten().collect()
 }
 
-struct Running<F> {
+struct RunningFuture<F> {
     future: Pin<Box<F>>,
     place: usize,
-    bell: Arc<Bell>,
+    woken: Arc<FutureWaker>,
     waker: Waker,
 }
 
 /// Remembers that its future was woken, and wakes the one that waits for all.
-struct Bell {
-    rung: AtomicBool,
+struct FutureWaker {
+    is_woken: AtomicBool,
     task: Arc<Mutex<Waker>>,
 }
 
-impl Wake for Bell {
+impl Wake for FutureWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.rung.swap(true, Ordering::AcqRel) {
+        if !self.is_woken.swap(true, Ordering::AcqRel) {
             let task = self.task.lock().clone();
             task.wake();
         }
     }
 }
 
-impl<F: Future> Running<F> {
-    fn new(future: F, place: usize, task: &Arc<Mutex<Waker>>) -> Running<F> {
-        let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: task.clone() });
-        Running { future: Box::pin(future), place, waker: Waker::from(bell.clone()), bell }
+impl<F: Future> RunningFuture<F> {
+    fn new(future: F, place: usize, task: &Arc<Mutex<Waker>>) -> RunningFuture<F> {
+        let woken = Arc::new(FutureWaker { is_woken: AtomicBool::new(true), task: task.clone() });
+        RunningFuture { future: Box::pin(future), place, waker: Waker::from(woken.clone()), woken }
     }
 
-    fn look(&mut self) -> Poll<F::Output> {
-        match self.bell.rung.swap(false, Ordering::AcqRel) {
+    fn poll_if_woken(&mut self) -> Poll<F::Output> {
+        match self.woken.is_woken.swap(false, Ordering::AcqRel) {
             true => self.future.as_mut().poll(&mut Context::from_waker(&self.waker)),
             false => Poll::Pending,
         }
@@ -116,24 +116,24 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_waits_is_not_looked_at_for_others() {
-        let looks = AtomicUsize::new(0);
+        let polls = AtomicUsize::new(0);
         let notify: Vec<tokio::sync::Notify> = (0..100).map(|_| tokio::sync::Notify::new()).collect();
         let waits = notify.iter().map(|notify| {
             let mut wait = Box::pin(notify.notified());
-            let looks = &looks;
+            let polls = &polls;
             poll_fn(move |cx| {
-                looks.fetch_add(1, Ordering::Relaxed);
+                polls.fetch_add(1, Ordering::Relaxed);
                 wait.as_mut().poll(cx)
             })
         });
         let all = join(waits, 100);
-        let ring = async {
+        let wake = async {
             for notify in &notify {
                 tokio::task::yield_now().await;
                 notify.notify_one();
             }
         };
-        tokio::join!(all, ring);
-        assert_eq!(looks.load(Ordering::Relaxed), 200);
+        tokio::join!(all, wake);
+        assert_eq!(polls.load(Ordering::Relaxed), 200);
     }
 }

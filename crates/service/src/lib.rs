@@ -41,14 +41,14 @@ mod throttle;
 pub mod violations;
 
 pub use check_request::CheckRequest;
-pub use decide::{PendingCheck, Width};
+pub use decide::{BatchWidth, PendingCheck};
 pub use explain::Unexplained;
 pub use health::HealthDetail;
 pub use join::join;
 pub use observer::ServiceObserver;
 pub use receipt_sealer::{ReceiptKind, Sealer};
 pub use refusal::ApiError;
-pub use reply::{Fields, Reply};
+pub use reply::{HeaderFields, Reply};
 pub use reservations::SignedReceipt;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
 pub use settlements::Settlements;

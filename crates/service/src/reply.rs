@@ -9,7 +9,7 @@ pub struct Reply {
     /// The status.
     pub status: u16,
     /// Fields beside those that transports write themselves (length, date, connection).
-    pub fields: Fields,
+    pub fields: HeaderFields,
     /// The body.
     pub body: Vec<u8>,
     /// Nothing more is wanted from this connection.
@@ -29,12 +29,12 @@ impl Reply {
 /// Header fields: names that are known when we compile, values in one buffer. Whoever adds one promises that the value
 /// is visible ASCII and spaces.
 #[derive(Debug, Default)]
-pub struct Fields {
+pub struct HeaderFields {
     names: SmallVec<[(&'static str, u32); 16]>,
     values: Vec<u8>,
 }
 
-impl Fields {
+impl HeaderFields {
     /// Forgets all fields.
     pub fn clear(&mut self) {
         self.names.clear();

@@ -11,7 +11,7 @@ pub struct Settlements(Mutex<(HashSet<u64>, VecDeque<u64>)>);
 impl Settlements {
     /// How many are remembered, in a few megabytes. Whoever settles more of them within a day, and then one of the first
     /// again, may be charged twice for it; refunded twice is nobody, that is the store's to remember.
-    const MOST: usize = 1 << 18;
+    const CAPACITY: usize = 1 << 18;
 
     /// True the first time.
     pub(crate) fn first(&self, number: u64) -> bool {
@@ -20,7 +20,7 @@ impl Settlements {
             return false;
         }
         order.push_back(number);
-        if order.len() > Settlements::MOST
+        if order.len() > Settlements::CAPACITY
             && let Some(oldest) = order.pop_front()
         {
             known.remove(&oldest);
@@ -41,10 +41,10 @@ mod tests {
     #[test]
     fn settlements_are_remembered_and_bounded() {
         let settlements = Settlements::default();
-        assert!((0..Settlements::MOST as u64).all(|number| settlements.first(number)));
+        assert!((0..Settlements::CAPACITY as u64).all(|number| settlements.first(number)));
         assert!(!settlements.first(0));
         assert!(settlements.first(u64::MAX), "a new one");
         assert!(settlements.first(0), "the oldest was forgotten for it");
-        assert_eq!(settlements.0.lock().0.len(), Settlements::MOST);
+        assert_eq!(settlements.0.lock().0.len(), Settlements::CAPACITY);
     }
 }

@@ -12,7 +12,7 @@ use tollgate_engine::{DecidedBy, Decision};
 
 use super::escape::json_string;
 use super::lines::Lines;
-use super::stamp::rfc3339;
+use super::timestamp::rfc3339;
 
 /// What the decision log is made with.
 #[derive(Clone, Debug)]
@@ -67,8 +67,8 @@ impl DecisionLog {
     pub fn record(&self, requests: &[Request<'_>], decision: &Decision) {
         thread_local! { static LINE: RefCell<String> = const { RefCell::new(String::new()) }; }
         LINE.with_borrow_mut(|line| {
-            let asked = requests.iter().enumerate().filter(|(_, request)| request.purpose != Purpose::Mention);
-            for (place, request) in asked {
+            let logged = requests.iter().enumerate().filter(|(_, request)| request.purpose != Purpose::Mention);
+            for (place, request) in logged {
                 line.clear();
                 self.write(line, request, place, decision);
                 self.lines.push(line.as_bytes());

@@ -9,9 +9,9 @@ fn is_hidden(letter: char) -> bool {
 }
 
 /// Passes text on, with hidden characters as `\u{1b}`.
-pub(super) struct Visible<W>(pub(super) W);
+pub(super) struct EscapingWriter<W>(pub(super) W);
 
-impl<W: Write> Write for Visible<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
         while let Some((at, letter)) = rest.char_indices().find(|(_, letter)| is_hidden(*letter)) {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn people_see_what_is_hidden() {
         let mut shown = String::new();
-        Visible(&mut shown).write_str(NASTY).unwrap();
+        EscapingWriter(&mut shown).write_str(NASTY).unwrap();
         assert_eq!(shown, "a\\u{1b}[31m\\r\\n\\u{0}\\u{7f}\\u{9b}\\u{202e}\"\\é");
     }
 

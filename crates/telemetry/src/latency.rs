@@ -32,7 +32,7 @@ const BOUNDS: [u64; 19] = [
 
 /// Counts by bound, striped like every counter of the path of requests.
 #[derive(Debug)]
-pub(super) struct Latency(Box<[Stripe]>);
+pub(super) struct LatencyHistogram(Box<[Stripe]>);
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -41,13 +41,13 @@ struct Stripe {
     nanos: AtomicU64,
 }
 
-impl Default for Latency {
-    fn default() -> Latency {
-        Latency((0..*STRIPES).map(|_| Stripe::default()).collect())
+impl Default for LatencyHistogram {
+    fn default() -> LatencyHistogram {
+        LatencyHistogram((0..*STRIPES).map(|_| Stripe::default()).collect())
     }
 }
 
-impl Latency {
+impl LatencyHistogram {
     #[inline]
     pub(super) fn observe(&self, span: Span) {
         let place = BOUNDS.partition_point(|bound| *bound < span.nanos());
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_its_bucket() {
-        let latency = Latency::default();
+        let latency = LatencyHistogram::default();
         [1, 1_000, 1_001, 1_000_000_000, 1_000_000_001]
             .into_iter()
             .for_each(|ns| latency.observe(Span::from_nanos(ns)));

@@ -21,8 +21,8 @@ mod process;
 mod rls_stats;
 mod scrape;
 mod series;
-mod stamp;
 mod store_figures;
+mod timestamp;
 
 pub use counter::Counter;
 pub use decision_log::{DecisionLog, DecisionLogConfig, LoggedKeys};

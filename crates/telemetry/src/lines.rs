@@ -30,9 +30,9 @@ pub enum Sink {
 
 /// The handle of whoever writes lines. Clones share one buffer and one thread.
 #[derive(Clone)]
-pub struct Lines(Arc<Shared>);
+pub struct Lines(Arc<SharedBuffer>);
 
-struct Shared {
+struct SharedBuffer {
     buffer: Mutex<Buffer>,
     /// Something to do for the thread.
     filled: Condvar,
@@ -62,16 +62,16 @@ impl Lines {
 
     /// [`start`](Lines::start) with another bound.
     pub fn with_bytes_max(sink: Sink, bytes_max: usize) -> io::Result<Lines> {
-        let sink = Open::new(sink)?;
-        let shared = Arc::new(Shared {
+        let sink = OpenSink::new(sink)?;
+        let shared = Arc::new(SharedBuffer {
             buffer: Mutex::default(),
             filled: Condvar::new(),
             emptied: Condvar::new(),
             bytes_max,
             dropped: AtomicU64::new(0),
         });
-        let theirs = shared.clone();
-        thread::Builder::new().name("tollgate-lines".to_owned()).spawn(move || theirs.empty_into(sink))?;
+        let writer = shared.clone();
+        thread::Builder::new().name("tollgate-lines".to_owned()).spawn(move || writer.write_into(sink))?;
         Ok(Lines(shared))
     }
 
@@ -112,8 +112,8 @@ impl Lines {
     }
 }
 
-impl Shared {
-    fn empty_into(&self, mut sink: Open) {
+impl SharedBuffer {
+    fn write_into(&self, mut sink: OpenSink) {
         let mut spare = Vec::new();
         loop {
             let mut buffer = self.buffer.lock();
@@ -143,23 +143,23 @@ impl fmt::Debug for Lines {
 }
 
 /// A sink that is ready to be written to.
-struct Open {
+struct OpenSink {
     writer: Box<dyn Write + Send>,
     path: Option<PathBuf>,
 }
 
-impl Open {
-    fn new(sink: Sink) -> io::Result<Open> {
+impl OpenSink {
+    fn new(sink: Sink) -> io::Result<OpenSink> {
         Ok(match sink {
             // By descriptors of our own: a write that is stuck must not hold the lock that the end of the process needs.
             Sink::Stderr => {
-                Open { writer: Box::new(File::from(io::stderr().as_fd().try_clone_to_owned()?)), path: None }
+                OpenSink { writer: Box::new(File::from(io::stderr().as_fd().try_clone_to_owned()?)), path: None }
             }
             Sink::Stdout => {
-                Open { writer: Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)), path: None }
+                OpenSink { writer: Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)), path: None }
             }
-            Sink::File(path) => Open { writer: Box::new(open(&path)?), path: Some(path) },
-            Sink::Other(writer) => Open { writer, path: None },
+            Sink::File(path) => OpenSink { writer: Box::new(open(&path)?), path: Some(path) },
+            Sink::Other(writer) => OpenSink { writer, path: None },
         })
     }
 

@@ -21,7 +21,7 @@ const OTHERS: &str = "other";
 /// Counts by rule, and of calls.
 #[derive(Debug, Default)]
 pub struct RlsStats {
-    rules: RwLock<HashMap<String, Arc<Counts>>>,
+    rules: RwLock<HashMap<String, Arc<RlsRuleCounts>>>,
     /// What became of calls.
     pub calls: RlsCalls,
 }
@@ -71,7 +71,7 @@ pub struct RlsObservation {
 }
 
 #[derive(Debug, Default)]
-struct Counts([AtomicU64; NAMES.len()]);
+struct RlsRuleCounts([AtomicU64; NAMES.len()]);
 
 const NAMES: [&str; 5] = ["total_hits", "over_limit", "near_limit", "within_limit", "shadow_mode"];
 
@@ -85,15 +85,15 @@ fn plain(name: &str) -> Cow<'_, str> {
 
 impl RlsStats {
     /// Counts what a rule saw. `name` is the rule's, as that service joins it: `domain.key_value`.
-    pub fn count(&self, name: &str, sight: &RlsObservation) {
-        let counts = self.of(&plain(name));
-        for (count, more) in counts.0.iter().zip(sight.parts()) {
+    pub fn count(&self, name: &str, observation: &RlsObservation) {
+        let counts = self.counts_of(&plain(name));
+        for (count, more) in counts.0.iter().zip(observation.parts()) {
             // Callers say how many hits they mean, up to all there are: a count that wraps would look like a restart.
             count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(more))).ok();
         }
     }
 
-    fn of(&self, name: &str) -> Arc<Counts> {
+    fn counts_of(&self, name: &str) -> Arc<RlsRuleCounts> {
         if let Some(counts) = self.rules.read().get(name) {
             return counts.clone();
         }
@@ -115,7 +115,7 @@ impl RlsStats {
     /// As metrics: one family per count, told apart by domain and keys. In OpenMetrics not as counters, whose names would
     /// have to end in `_total`; in Prometheus' own format they are.
     fn encode(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
-        let all: BTreeMap<String, Arc<Counts>> =
+        let all: BTreeMap<String, Arc<RlsRuleCounts>> =
             self.rules.read().iter().map(|(name, own)| (name.clone(), own.clone())).collect();
         if all.is_empty() {
             return Ok(());
@@ -164,21 +164,21 @@ mod tests {
 
     #[test]
     fn hits_are_split_at_the_lines_that_they_cross() {
-        let sight = |hits, used| RlsObservation { hits, used, limit: 10, near: 8, shadow: false }.parts();
-        assert_eq!(sight(1, 8), [1, 0, 0, 1, 0]);
-        assert_eq!(sight(1, 9), [1, 0, 1, 1, 0]);
-        assert_eq!(sight(3, 10), [3, 0, 2, 3, 0]);
-        assert_eq!(sight(5, 12), [5, 2, 2, 0, 0], "two near, two over, one neither");
-        assert_eq!(sight(2, 14), [2, 2, 0, 0, 0]);
-        assert_eq!(sight(0, 14), [0, 0, 0, 0, 0]);
+        let observation = |hits, used| RlsObservation { hits, used, limit: 10, near: 8, shadow: false }.parts();
+        assert_eq!(observation(1, 8), [1, 0, 0, 1, 0]);
+        assert_eq!(observation(1, 9), [1, 0, 1, 1, 0]);
+        assert_eq!(observation(3, 10), [3, 0, 2, 3, 0]);
+        assert_eq!(observation(5, 12), [5, 2, 2, 0, 0], "two near, two over, one neither");
+        assert_eq!(observation(2, 14), [2, 2, 0, 0, 0]);
+        assert_eq!(observation(0, 14), [0, 0, 0, 0, 0]);
         assert_eq!(RlsObservation { hits: 4, used: 14, limit: 10, near: 8, shadow: true }.parts(), [4, 4, 0, 0, 4]);
     }
 
     #[test]
     fn counts_stay_where_they_end_and_names_in_their_line() {
         let domains = RlsStats::default();
-        let sight = RlsObservation { hits: u64::MAX, used: u64::MAX, limit: 10, near: 8, shadow: false };
-        (0..2).for_each(|_| domains.count("d.k_a\nd.total_hits: 1\r", &sight));
+        let observation = RlsObservation { hits: u64::MAX, used: u64::MAX, limit: 10, near: 8, shadow: false };
+        (0..2).for_each(|_| domains.count("d.k_a\nd.total_hits: 1\r", &observation));
         let all = domains.all();
         assert_eq!(all.get("d.k_a_d.total_hits: 1_.total_hits"), Some(&u64::MAX), "{all:?}");
     }
@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn names_have_an_end() {
         let domains = RlsStats::default();
-        let sight = RlsObservation { hits: 1, used: 1, limit: 9, near: 7, shadow: false };
-        (0..NAMES_MAX + 5).for_each(|number| domains.count(&format!("d.k_{number}"), &sight));
+        let observation = RlsObservation { hits: 1, used: 1, limit: 9, near: 7, shadow: false };
+        (0..NAMES_MAX + 5).for_each(|number| domains.count(&format!("d.k_{number}"), &observation));
         let all = domains.all();
         assert_eq!(all.len(), (NAMES_MAX + 1) * NAMES.len());
         assert_eq!(all.get("other.total_hits"), Some(&5));

@@ -146,12 +146,12 @@ impl MetricFamilies for StoreFamilies {
 }
 
 /// A counter that every shard has: its name, its help, and where it stands.
-type Count = (&'static str, &'static str, fn(&ShardFigures) -> u64);
+type ShardCounter = (&'static str, &'static str, fn(&ShardFigures) -> u64);
 
 impl StoreFigures {
     pub(super) fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         self.write_calls(page)?;
-        self.write_troubles(page)?;
+        self.write_failures(page)?;
         self.write_slots(page)?;
         self.own.write(page)
     }
@@ -164,7 +164,7 @@ impl StoreFigures {
         page.histograms("tollgate_redis_latency_seconds", help, latency)?;
         let batches = each().map(|(labels, shard)| (labels, &shard.batches));
         page.histograms("tollgate_redis_checks_per_call", "Checks decided by one script call", batches)?;
-        let counters: [Count; 4] = [
+        let counters: [ShardCounter; 4] = [
             ("tollgate_redis_calls", "Script calls sent", |shard| shard.calls),
             ("tollgate_redis_checks", "Checks decided by script calls", |shard| shard.checks),
             ("tollgate_redis_resent", "Script calls sent again, proven not to have been executed", |shard| {
@@ -179,7 +179,7 @@ impl StoreFigures {
         page.gauges("tollgate_redis_waiting", "Checks that wait for the store", waiting)
     }
 
-    fn write_troubles(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
+    fn write_failures(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         let numbers = self.numbers();
         let each = || numbers.iter().zip(&self.shards).map(|(number, shard)| ([("shard", number.as_str())], shard));
         let breakers = numbers.iter().zip(&self.shards).map(|(number, shard)| {
@@ -194,7 +194,7 @@ impl StoreFigures {
             figures.errors.iter().map(move |(class, count)| ([shard, ("error", *class)], *count))
         });
         page.counters("tollgate_redis_errors", "Failures of the store by class", errors)?;
-        let counters: [Count; 6] = [
+        let counters: [ShardCounter; 6] = [
             ("tollgate_redis_breaker_openings", "Times a server was found to be away", |shard| shard.openings),
             ("tollgate_redis_connects", "Attempts to connect", |shard| shard.connects),
             ("tollgate_redis_connect_failures", "Attempts to connect that failed", |shard| shard.connect_failures),

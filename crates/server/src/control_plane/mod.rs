@@ -32,8 +32,8 @@ use tollgate_service::store::ConfiguredStore;
 use tollgate_telemetry::ShardFigures;
 
 /// How often a word that nobody else has heard is told again, and how many ticks pass between telling uses of tokens.
-const TELL_EVERY: Duration = Duration::from_secs(1);
-const USES_EVERY: u64 = 30;
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
+const TOKEN_USES_EVERY_TICKS: u64 = 30;
 
 /// What the control plane is built around.
 #[derive(Clone)]
@@ -58,41 +58,42 @@ pub(crate) struct ControlPlane {
     feed: Option<Arc<Feed>>,
     secret: Arc<OnceLock<Arc<str>>>,
     parts: Arc<ControlPlaneParts>,
-    kept: ModeFile,
+    mode_file: ModeFile,
     name: String,
 }
 
 impl ControlPlane {
     /// Opens the database, if there is one, and puts into force what it says.
     pub(crate) async fn start(config: &Config, parts: ControlPlaneParts) -> Result<ControlPlane> {
-        let mut plane = ControlPlane::without_database(config, parts);
-        let Some(opened) = open(&config.control).await? else { return Ok(plane) };
+        let mut control_plane = ControlPlane::without_database(config, parts);
+        let Some(opened) = open(&config.control).await? else { return Ok(control_plane) };
         if let Some(directory) = config.control.state_dir() {
-            plane.parts.publisher.keep_numbers(&directory);
+            control_plane.parts.publisher.keep_numbers(&directory);
         }
         let following = Following {
             control: opened.control.clone(),
             copy: opened.copy,
-            terms: plane.terms(),
+            terms: control_plane.terms(),
             poll: config.control.poll_interval,
-            clock: plane.parts.clock.clone(),
-            adopt: plane.adopt(),
+            clock: control_plane.parts.clock.clone(),
+            adopt: control_plane.adopt(),
         };
         let feed = Feed::start(following).await;
         let place = config.control.place().map(|place| place.to_string()).unwrap_or_default();
-        plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
-        plane.control = Some(opened.control);
-        plane.first_token = opened.first_token;
-        Ok(plane)
+        control_plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
+        control_plane.control = Some(opened.control);
+        control_plane.first_token = opened.first_token;
+        Ok(control_plane)
     }
 
     /// A plane that follows nobody: rules come from the file, and nobody may change them.
     pub(crate) fn without_database(config: &Config, parts: ControlPlaneParts) -> ControlPlane {
         let engine = parts.engine.clone();
-        let switchboard = Switchboard::new(move |mode| engine.set_enforcement(switch(mode)));
-        let kept = ModeFile::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
-        if let Some(word) = kept.read() {
-            switchboard.set(word);
+        let switchboard = Switchboard::new(move |mode| engine.set_enforcement(enforcement(mode)));
+        let mode_file =
+            ModeFile::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
+        if let Some(setting) = mode_file.read() {
+            switchboard.set(setting);
         }
         ControlPlane {
             control: None,
@@ -102,7 +103,7 @@ impl ControlPlane {
             feed: None,
             secret: Arc::default(),
             parts: Arc::new(parts),
-            kept,
+            mode_file,
             name: config.node_name(),
         }
     }
@@ -135,14 +136,14 @@ impl ControlPlane {
     /// What becomes of what was read.
     fn adopt(&self) -> Adopt {
         let (parts, tokens, switchboard) = (self.parts.clone(), self.tokens.clone(), self.switchboard.clone());
-        let (kept, secret) = (self.kept.clone(), self.secret.clone());
+        let (mode_file, secret) = (self.mode_file.clone(), self.secret.clone());
         Arc::new(move |loaded: Arc<Loaded>| {
             let in_force = parts.publisher.database(loaded.clone());
             tokens.replace(loaded.tokens.to_vec(), loaded.read_at);
-            let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
+            let stored = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
             let before = switchboard.setting();
-            if switchboard.set(said) == said && before != said {
-                kept.keep(said);
+            if switchboard.set(stored) == stored && before != stored {
+                mode_file.write(stored);
             }
             let _ = secret.set(loaded.secret.clone()); // a database keeps its own
             in_force
@@ -198,13 +199,13 @@ impl ControlPlane {
             let rule = rules.rules.rule_named(namespace, name).filter(|rule| rule.file_name.is_some())?;
             Some(RuleSpec { name: Some(rule.name.clone()), ..RuleSpec::clone(&rule.spec) })
         };
-        let (publisher, kept) = (self.parts.publisher.clone(), self.kept.clone());
+        let (publisher, mode_file) = (self.parts.publisher.clone(), self.mode_file.clone());
         tollgate_admin::Node {
             changed: Box::new(changed),
             status: Box::new(status),
             file_rules: Box::new(move || publisher.file_rules()),
             file_rule: Box::new(file_rule),
-            keep_mode: Box::new(move |mode, since| kept.keep(Setting { mode, since, scope: Scope::Node })),
+            keep_mode: Box::new(move |mode, since| mode_file.write(Setting { mode, since, scope: Scope::Node })),
         }
     }
 
@@ -216,7 +217,7 @@ impl ControlPlane {
     /// What has to be done now and then: never returns.
     pub(crate) async fn run(&self) {
         let Some(control) = &self.control else { return std::future::pending().await };
-        tokio::join!(self.listen(), self.tell(control));
+        tokio::join!(self.listen(), self.write_node_state(control));
     }
 
     /// Hears other nodes ring.
@@ -229,8 +230,8 @@ impl ControlPlane {
     }
 
     /// Tells the database what only this node knows.
-    async fn tell(&self, control: &Control) {
-        let mut ticks = interval(TELL_EVERY);
+    async fn write_node_state(&self, control: &Control) {
+        let mut ticks = interval(WRITE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut seen, mut seen_at) = (self.switchboard.setting(), Instant::now());
         for tick in 1_u64.. {
@@ -239,34 +240,34 @@ impl ControlPlane {
                 (seen, seen_at) = (self.switchboard.setting(), Instant::now());
             }
             if seen_at.elapsed() > tollgate_admin::MODE_PATIENCE {
-                self.tell_mode(control).await;
+                self.write_mode(control).await;
             }
-            if tick % USES_EVERY == 0 {
-                self.tell_uses(control).await;
+            if tick % TOKEN_USES_EVERY_TICKS == 0 {
+                self.write_token_uses(control).await;
             }
         }
     }
 
     /// The mode that was set while the database was away. The call that set it tries first, so that the audit names the
     /// token; only what is older than that call may last is written by the node.
-    async fn tell_mode(&self, control: &Control) {
-        let word = self.switchboard.setting();
+    async fn write_mode(&self, control: &Control) {
+        let setting = self.switchboard.setting();
         let is_up = self.state().is_some_and(|state| state.away.is_none());
-        if word.scope != Scope::Node || !is_up {
+        if setting.scope != Scope::Node || !is_up {
             return;
         }
         let author = Author { id: "node".to_owned(), name: self.name.clone() };
-        match control.set_mode(word.mode, word.since, &author).await {
+        match control.set_mode(setting.mode, setting.since, &author).await {
             Ok(state) => {
-                let said = Setting { mode: state.mode, since: state.mode_since, scope: Scope::Fleet };
-                self.switchboard.confirm(word, said);
-                self.kept.keep(self.switchboard.setting());
+                let stored = Setting { mode: state.mode, since: state.mode_since, scope: Scope::Fleet };
+                self.switchboard.confirm(setting, stored);
+                self.mode_file.write(self.switchboard.setting());
             }
             Err(why) => debug!(%why, "the mode was not told yet"),
         }
     }
 
-    async fn tell_uses(&self, control: &Control) {
+    async fn write_token_uses(&self, control: &Control) {
         let used = self.tokens.used();
         if used.is_empty() {
             return;
@@ -283,7 +284,7 @@ impl fmt::Debug for ControlPlane {
     }
 }
 
-fn switch(mode: tollgate_control::Mode) -> Enforcement {
+fn enforcement(mode: tollgate_control::Mode) -> Enforcement {
     match mode {
         tollgate_control::Mode::Enforce => Enforcement::Enforce,
         tollgate_control::Mode::Shadow => Enforcement::Shadow,

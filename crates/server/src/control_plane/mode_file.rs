@@ -34,13 +34,13 @@ impl ModeFile {
     }
 
     /// Keeps a word. What cannot be kept holds until the next start, and that is said.
-    pub(crate) fn keep(&self, word: Setting) {
+    pub(crate) fn write(&self, setting: Setting) {
         let Some(path) = &self.0 else { return };
-        let Setting { mode, since, scope } = word;
+        let Setting { mode, since, scope } = setting;
         let told = scope == Scope::Fleet;
         let text = json!({"mode": mode.name(), "since": since.to_string(), "told": told}).to_string();
-        let beside = path.with_extension("new");
-        if let Err(error) = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)) {
+        let temporary = path.with_extension("new");
+        if let Err(error) = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path)) {
             error!(file = %path.display(), %error, "cannot keep the mode: it holds until this node starts again");
         }
     }
@@ -53,15 +53,15 @@ mod tests {
     #[test]
     fn a_word_outlives_the_process_and_a_broken_file_says_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = ModeFile::new(Some(dir.path()));
-        assert_eq!(kept.read(), None);
+        let mode_file = ModeFile::new(Some(dir.path()));
+        assert_eq!(mode_file.read(), None);
         for scope in [Scope::Node, Scope::Fleet] {
-            let word = Setting { mode: Mode::Shadow, since: Instant(1_234_567), scope };
-            kept.keep(word);
-            assert_eq!(kept.read(), Some(word));
+            let setting = Setting { mode: Mode::Shadow, since: Instant(1_234_567), scope };
+            mode_file.write(setting);
+            assert_eq!(mode_file.read(), Some(setting));
         }
         fs::write(dir.path().join("mode"), "{").unwrap();
-        assert_eq!(kept.read(), None);
-        ModeFile::new(None).keep(Setting { mode: Mode::Off, since: Instant(1), scope: Scope::Node });
+        assert_eq!(mode_file.read(), None);
+        ModeFile::new(None).write(Setting { mode: Mode::Off, since: Instant(1), scope: Scope::Node });
     }
 }

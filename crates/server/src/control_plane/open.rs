@@ -18,7 +18,7 @@ const PASSWORD_BYTES_MAX: usize = 4096;
 
 /// A database, and what this node keeps beside it.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedDatabase {
     pub(crate) control: Control,
     /// What it said last, for a start without it; none for a database on this disk.
     pub(crate) copy: Option<Copy>,
@@ -37,7 +37,7 @@ pub(crate) enum FirstToken {
 
 /// Opens the database that was configured, brings its tables up to date and sees to it that somebody can come in.
 /// `None` if there is none: by choice, or because an embedded one that nobody asked for has no place.
-pub(crate) async fn open(settings: &ControlSettings) -> Result<Option<Opened>> {
+pub(crate) async fn open(settings: &ControlSettings) -> Result<Option<OpenedDatabase>> {
     let Some(place) = settings.place() else {
         if settings.db != DbPlace::Off {
             warn!("no home directory for a database: rules come from the file alone; set state_dir or db");
@@ -62,7 +62,7 @@ fn is_there(place: &Place) -> bool {
     matches!(place, Place::Sqlite(path) if path.metadata().is_ok_and(|facts| facts.len() > 0))
 }
 
-async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&Path>) -> Result<Opened> {
+async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&Path>) -> Result<OpenedDatabase> {
     if let Some(dir) = state_dir {
         // Without one a copy cannot be kept, which is no reason not to serve.
         match make_private(dir) {
@@ -87,7 +87,7 @@ async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&P
             _ => return Err(error),
         },
     };
-    Ok(Opened { control, copy, first_token })
+    Ok(OpenedDatabase { control, copy, first_token })
 }
 
 fn is_away(error: &anyhow::Error) -> bool {

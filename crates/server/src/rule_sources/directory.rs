@@ -18,10 +18,10 @@ use tollgate_rules::{Report, envoy};
 use tracing::warn;
 
 use super::error::{RuleSourceError, Unreadable};
-use super::file::{read, stamp};
+use super::file::{file_facts, read};
 use super::limits::{BYTES_MAX, FILES_MAX};
 use super::listed;
-use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
+use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 
 /// Deepest directory looked into.
 const DEPTH_MAX: usize = 8;
@@ -69,10 +69,10 @@ impl EnvoyDomains {
 
 impl Directory {
     /// Reads and compiles all files.
-    pub fn load(&self) -> Result<(EnvoyDomains, Mark), RuleSourceError> {
+    pub fn load(&self) -> Result<(EnvoyDomains, ContentMark), RuleSourceError> {
         let content = self.read()?;
         let domains = self.compile(&content.data)?;
-        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules: domains.rules };
+        let mark = ContentMark { fingerprint: content.fingerprint, stamp: content.stamp, rules: domains.rules };
         Ok((domains, mark))
     }
 
@@ -92,7 +92,7 @@ impl Directory {
         }
     }
 
-    fn names(&self) -> Result<Names, Unreadable> {
+    fn paths(&self) -> Result<YamlPaths, Unreadable> {
         let facts = fs::metadata(&self.path).map_err(|error| match error.into() {
             Unreadable::Missing => Unreadable::NoDirectory,
             reason => reason,
@@ -100,23 +100,23 @@ impl Directory {
         if !facts.is_dir() {
             return Err(Unreadable::NotDirectory);
         }
-        let mut names = Names::default();
-        list(&self.path, 1, &mut names)?;
-        names.found.sort_unstable();
-        Ok(names)
+        let mut paths = YamlPaths::default();
+        list(&self.path, 1, &mut paths)?;
+        paths.found.sort_unstable();
+        Ok(paths)
     }
 }
 
 /// What is in a directory.
 #[derive(Default)]
-struct Names {
+struct YamlPaths {
     found: Vec<PathBuf>,
     /// Some directory that is too deep to be looked into.
     too_deep: Option<PathBuf>,
 }
 
 /// Adds the files of one directory, then of those below.
-fn list(directory: &Path, depth: usize, names: &mut Names) -> Result<(), Unreadable> {
+fn list(directory: &Path, depth: usize, paths: &mut YamlPaths) -> Result<(), Unreadable> {
     for entry in fs::read_dir(directory).map_err(|error| inside(directory, error.into()))? {
         let entry = entry.map_err(|error| inside(directory, error.into()))?;
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
@@ -125,13 +125,13 @@ fn list(directory: &Path, depth: usize, names: &mut Names) -> Result<(), Unreada
         let kind = entry.file_type().map_err(|error| inside(directory, error.into()))?;
         let path = entry.path();
         if kind.is_dir() && depth < DEPTH_MAX {
-            list(&path, depth + 1, names)?;
+            list(&path, depth + 1, paths)?;
         } else if kind.is_dir() {
-            names.too_deep.get_or_insert(path);
+            paths.too_deep.get_or_insert(path);
         } else if is_yaml(&path) {
-            names.found.push(path);
+            paths.found.push(path);
         }
-        if names.found.len() > FILES_MAX {
+        if paths.found.len() > FILES_MAX {
             return Err(Unreadable::TooMany);
         }
     }
@@ -151,39 +151,39 @@ fn inside(path: &Path, reason: Unreadable) -> Unreadable {
 }
 
 /// A stamp of all files: of their names and of what each looks like.
-fn together(stamps: impl IntoIterator<Item = (PathBuf, Stamp)>) -> Stamp {
-    let words = stamps.into_iter().flat_map(|(path, Stamp(Digest([a, b])))| {
-        let Fingerprint(Digest([c, d])) = Fingerprint::of([path.as_os_str().as_encoded_bytes()]);
+fn combined_stamp(stamps: impl IntoIterator<Item = (PathBuf, FileStamp)>) -> FileStamp {
+    let words = stamps.into_iter().flat_map(|(path, FileStamp(Digest([a, b])))| {
+        let ContentFingerprint(Digest([c, d])) = ContentFingerprint::of([path.as_os_str().as_encoded_bytes()]);
         [a, b, c, d]
     });
-    Stamp::of(words)
+    FileStamp::of(words)
 }
 
-impl Watched for Directory {
+impl RuleSource for Directory {
     type Data = Files;
-    type Written = EnvoyDomains;
+    type Compiled = EnvoyDomains;
 
     fn path(&self) -> &Path {
         &self.path
     }
 
-    fn look(&self) -> Result<Stamp, Unreadable> {
+    fn stamp(&self) -> Result<FileStamp, Unreadable> {
         let look = |path: PathBuf| {
-            let facts = fs::metadata(&path).map_err(Unreadable::from).and_then(|facts| stamp(&facts));
+            let facts = fs::metadata(&path).map_err(Unreadable::from).and_then(|facts| file_facts(&facts));
             // A dangling link is as good as a change that is under way: it is told once it stays.
             let facts = facts.map_err(|reason| Unreadable::Entry(path.display().to_string(), Box::new(reason)))?;
             Ok((path, facts.stamp))
         };
-        Ok(together(self.names()?.found.into_iter().map(look).collect::<Result<Vec<_>, Unreadable>>()?))
+        Ok(combined_stamp(self.paths()?.found.into_iter().map(look).collect::<Result<Vec<_>, Unreadable>>()?))
     }
 
-    fn read(&self) -> Result<Content<Files>, Unreadable> {
+    fn read(&self) -> Result<SourceContent<Files>, Unreadable> {
         let (mut data, mut stamps, mut size) = (Files::new(), Vec::new(), 0);
-        let names = self.names()?;
-        if let Some(directory) = &names.too_deep {
+        let paths = self.paths()?;
+        if let Some(directory) = &paths.too_deep {
             warn!(directory = %directory.display(), "files more than {DEPTH_MAX} directories deep are not read");
         }
-        for path in names.found {
+        for path in paths.found {
             let (bytes, stamp) = read(&path).map_err(|reason| inside(&path, reason))?;
             size += bytes.len() as u64;
             if size > ALL_BYTES_MAX {
@@ -193,12 +193,12 @@ impl Watched for Directory {
             stamps.push((path, stamp));
         }
         let parts = data.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes.as_slice()]);
-        let (fingerprint, stamp) = (Fingerprint::of(parts), together(stamps));
+        let (fingerprint, stamp) = (ContentFingerprint::of(parts), combined_stamp(stamps));
         // Files that were swapped one by one, or all at once under our feet, were never meant to be read together.
-        if self.look()? != stamp {
+        if self.stamp()? != stamp {
             return Err(Unreadable::Changing);
         }
-        Ok(Content { data, fingerprint, stamp })
+        Ok(SourceContent { data, fingerprint, stamp })
     }
 
     fn compile(&self, files: &Files) -> Result<EnvoyDomains, RuleSourceError> {

@@ -18,7 +18,7 @@ use tracing::warn;
 
 use super::error::{RuleSourceError, Unreadable};
 use super::limits::BYTES_MAX;
-use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
+use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 
 /// A rules file, and what compiling it needs. The options stay the same for as long as the server runs: another secret
 /// would move every bucket.
@@ -32,11 +32,11 @@ pub struct Source {
 
 /// A rules file that was read, and the content it was read from.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedRulesFile {
     /// What it says.
     pub written: Written,
     /// Its content.
-    pub mark: Mark,
+    pub mark: ContentMark,
 }
 
 /// What a rules file says: valid by itself, whatever else is in force beside it.
@@ -52,12 +52,12 @@ pub struct Written {
 
 impl Source {
     /// Reads and compiles the file.
-    pub fn load(&self) -> Result<Loaded, RuleSourceError> {
+    pub fn load(&self) -> Result<LoadedRulesFile, RuleSourceError> {
         let content = self.read()?;
         let written = self.compile(&content.data)?;
         let rules = written.rules.rules().len();
-        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules };
-        Ok(Loaded { written, mark })
+        let mark = ContentMark { fingerprint: content.fingerprint, stamp: content.stamp, rules };
+        Ok(LoadedRulesFile { written, mark })
     }
 
     fn written(&self, bytes: &[u8]) -> Result<Written, Report> {
@@ -79,21 +79,21 @@ impl Source {
     }
 }
 
-impl Watched for Source {
+impl RuleSource for Source {
     type Data = Vec<u8>;
-    type Written = Written;
+    type Compiled = Written;
 
     fn path(&self) -> &Path {
         &self.path
     }
 
-    fn look(&self) -> Result<Stamp, Unreadable> {
-        Ok(stamp(&fs::metadata(&self.path)?)?.stamp)
+    fn stamp(&self) -> Result<FileStamp, Unreadable> {
+        Ok(file_facts(&fs::metadata(&self.path)?)?.stamp)
     }
 
-    fn read(&self) -> Result<Content<Vec<u8>>, Unreadable> {
+    fn read(&self) -> Result<SourceContent<Vec<u8>>, Unreadable> {
         let (data, stamp) = read(&self.path)?;
-        Ok(Content { fingerprint: Fingerprint::of([data.as_slice()]), data, stamp })
+        Ok(SourceContent { fingerprint: ContentFingerprint::of([data.as_slice()]), data, stamp })
     }
 
     fn compile(&self, data: &Vec<u8>) -> Result<Written, RuleSourceError> {
@@ -106,15 +106,15 @@ impl Watched for Source {
 }
 
 /// The content of a file as it was at one moment, and its stamp.
-pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Stamp), Unreadable> {
+pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileStamp), Unreadable> {
     let file = open(path)?;
-    let before = stamp(&file.metadata()?)?;
+    let before = file_facts(&file.metadata()?)?;
     let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0));
     (&file).take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err(Unreadable::TooLarge);
     }
-    let after = stamp(&file.metadata()?)?;
+    let after = file_facts(&file.metadata()?)?;
     if before != after || bytes.len() as u64 != after.size {
         return Err(Unreadable::Changing);
     }
@@ -132,22 +132,23 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// What is known of a file without reading it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Facts {
-    pub(super) stamp: Stamp,
+pub(super) struct FileFacts {
+    pub(super) stamp: FileStamp,
     size: u64,
 }
 
-pub(super) fn stamp(facts: &Metadata) -> Result<Facts, Unreadable> {
-    if facts.is_dir() {
+pub(super) fn file_facts(metadata: &Metadata) -> Result<FileFacts, Unreadable> {
+    if metadata.is_dir() {
         return Err(Unreadable::Directory);
     }
-    if !facts.is_file() {
+    if !metadata.is_file() {
         return Err(Unreadable::NotRegular);
     }
-    if facts.size() > BYTES_MAX {
+    if metadata.size() > BYTES_MAX {
         return Err(Unreadable::TooLarge);
     }
-    let times = [facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()].map(i64::cast_unsigned);
-    let stamp = Stamp::of([facts.dev(), facts.ino(), facts.size()].into_iter().chain(times));
-    Ok(Facts { stamp, size: facts.size() })
+    let times =
+        [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()].map(i64::cast_unsigned);
+    let stamp = FileStamp::of([metadata.dev(), metadata.ino(), metadata.size()].into_iter().chain(times));
+    Ok(FileFacts { stamp, size: metadata.size() })
 }

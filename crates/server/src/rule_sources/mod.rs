@@ -7,24 +7,24 @@
 mod directory;
 mod error;
 mod file;
+mod generation_numbers;
 mod limits;
 mod listed;
 mod metrics;
-mod numbers;
 mod publisher;
 mod reloader;
+mod rule_source;
 mod state;
 mod watch;
 mod watch_config;
-mod watched;
 
 pub use directory::{Directory, EnvoyDomains};
 pub use error::{RuleSourceError, Unreadable};
-pub use file::{Loaded, Source, Written};
+pub use file::{LoadedRulesFile, Source, Written};
 pub use limits::{BYTES_MAX, FILES_MAX};
 pub use metrics::FileStates;
 pub use publisher::RulePublisher;
 pub use reloader::Reloader;
+pub use rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 pub use state::RuleSourceState;
 pub use watch_config::{Apply, Pace, WatchConfig};
-pub use watched::{Content, Fingerprint, Mark, Stamp, Watched};

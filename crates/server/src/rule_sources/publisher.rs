@@ -30,24 +30,24 @@ use tracing::{error, info, warn};
 use super::directory::EnvoyDomains;
 use super::error::RuleSourceError;
 use super::file::Written;
+use super::generation_numbers::GenerationNumbers;
 use super::listed;
-use super::numbers::Numbers;
 
 /// Rules that are left out because of a file, and told about one by one.
-const HIDDEN_TOLD: usize = 100;
+const HIDDEN_LISTED_MAX: usize = 100;
 
 /// Puts rules into force, from wherever they come.
 pub struct RulePublisher {
     engine: Arc<Engine<ConfiguredStore>>,
     metrics: Arc<DecisionMetrics>,
     options: CompileOptions,
-    parts: Mutex<Parts>,
+    inputs: Mutex<RuleInputs>,
     listed: ArcSwap<Vec<FileRule>>,
 }
 
 /// What rules are put together from.
 #[derive(Default)]
-struct Parts {
+struct RuleInputs {
     file: Option<Arc<RuleFile>>,
     /// The file's rules as the admin API lists them.
     listed: Vec<FileRule>,
@@ -57,7 +57,7 @@ struct Parts {
     held: Option<RuleSet>,
     /// Rules of the database that the file hides, by namespace and id.
     hidden: BTreeSet<(String, String)>,
-    numbers: Numbers,
+    numbers: GenerationNumbers,
 }
 
 impl RulePublisher {
@@ -67,7 +67,7 @@ impl RulePublisher {
         metrics: Arc<DecisionMetrics>,
         options: CompileOptions,
     ) -> RulePublisher {
-        RulePublisher { engine, metrics, options, parts: Mutex::default(), listed: ArcSwap::default() }
+        RulePublisher { engine, metrics, options, inputs: Mutex::default(), listed: ArcSwap::default() }
     }
 
     /// The rules of all files, which the API lists and does not change.
@@ -77,43 +77,43 @@ impl RulePublisher {
 
     /// The bits of an IPv6 address that count, and the Unicode form of keys, if the file says so of this namespace.
     pub fn identities_of_file(&self, namespace: &str) -> Option<(u8, Normalize)> {
-        let parts = self.parts.lock();
-        let file = parts.file.as_ref().filter(|file| file.namespace == namespace);
+        let inputs = self.inputs.lock();
+        let file = inputs.file.as_ref().filter(|file| file.namespace == namespace);
         file.map(|file| (file.ipv6_prefix, file.normalize))
     }
 
     /// Keeps the numbers of generations in a directory, and goes on from those that are kept there.
     pub fn keep_numbers(&self, directory: &Path) {
-        self.parts.lock().numbers = Numbers::kept_in(directory);
+        self.inputs.lock().numbers = GenerationNumbers::open(directory);
     }
 
     /// What the file says at the start, to be put into force together with what the database says, or by
     /// [`settle`](RulePublisher::settle).
     pub fn hold(&self, written: Written) {
         let Written { rules, file, tree } = written;
-        let mut parts = self.parts.lock();
-        parts.listed = listed::of_file(&rules, &file, &tree);
-        (parts.file, parts.held) = (Some(Arc::new(file)), Some(rules));
-        self.list(&parts);
+        let mut inputs = self.inputs.lock();
+        inputs.listed = listed::of_file(&rules, &file, &tree);
+        (inputs.file, inputs.held) = (Some(Arc::new(file)), Some(rules));
+        self.list(&inputs);
     }
 
     /// What Envoy's files say at the start, in the same way. Fails where the rules file is about one of their domains.
     pub fn hold_domains(&self, domains: EnvoyDomains) -> Result<(), RuleSourceError> {
-        let mut parts = self.parts.lock();
-        parts.domains = domains;
-        self.list(&parts);
-        parts.conflict()
+        let mut inputs = self.inputs.lock();
+        inputs.domains = domains;
+        self.list(&inputs);
+        inputs.conflict()
     }
 
     /// The start is over: what is held is put into force, unless a database did so.
     pub fn settle(&self) {
-        let mut parts = self.parts.lock();
-        let held = parts.held.take();
+        let mut inputs = self.inputs.lock();
+        let held = inputs.held.take();
         if self.engine.rules().number > 0 {
             return;
         }
-        if parts.domains.domains.is_empty() || self.assemble(&mut parts).is_none() {
-            self.put(&mut parts, held.unwrap_or_else(RuleSet::empty), 0);
+        if inputs.domains.domains.is_empty() || self.assemble(&mut inputs).is_none() {
+            self.publish(&mut inputs, held.unwrap_or_else(RuleSet::empty), 0);
         }
     }
 
@@ -121,58 +121,58 @@ impl RulePublisher {
     pub fn file(&self, written: Written) -> Result<u64, RuleSourceError> {
         let Written { rules, file, tree } = written;
         let listed = listed::of_file(&rules, &file, &tree);
-        let mut parts = self.parts.lock();
-        if let Some(problem) = parts.file.as_ref().and_then(|before| shrinkage(before, &file)) {
+        let mut inputs = self.inputs.lock();
+        if let Some(problem) = inputs.file.as_ref().and_then(|before| shrinkage(before, &file)) {
             return Err(RuleSourceError::Shrunk(problem));
         }
-        let before = parts.file.replace(Arc::new(file));
-        if let Err(conflict) = parts.conflict() {
-            parts.file = before;
+        let before = inputs.file.replace(Arc::new(file));
+        if let Err(conflict) = inputs.conflict() {
+            inputs.file = before;
             return Err(conflict);
         }
-        parts.listed = listed;
-        self.list(&parts);
-        if parts.database.is_none() && parts.domains.domains.is_empty() {
-            return Ok(self.put(&mut parts, rules, 0));
+        inputs.listed = listed;
+        self.list(&inputs);
+        if inputs.database.is_none() && inputs.domains.domains.is_empty() {
+            return Ok(self.publish(&mut inputs, rules, 0));
         }
-        Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
+        Ok(self.assemble(&mut inputs).unwrap_or_else(|| self.engine.rules().number))
     }
 
     /// Envoy's files say something new. Answers the generation that this makes.
     pub fn domains(&self, domains: EnvoyDomains) -> Result<u64, RuleSourceError> {
-        let mut parts = self.parts.lock();
-        if let Some(problem) = domains.shrinkage(&parts.domains) {
+        let mut inputs = self.inputs.lock();
+        if let Some(problem) = domains.shrinkage(&inputs.domains) {
             return Err(RuleSourceError::Shrunk(problem));
         }
-        let before = std::mem::replace(&mut parts.domains, domains);
-        if let Err(conflict) = parts.conflict() {
-            parts.domains = before;
+        let before = std::mem::replace(&mut inputs.domains, domains);
+        if let Err(conflict) = inputs.conflict() {
+            inputs.domains = before;
             return Err(conflict);
         }
-        self.list(&parts);
-        Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
+        self.list(&inputs);
+        Ok(self.assemble(&mut inputs).unwrap_or_else(|| self.engine.rules().number))
     }
 
     /// The database says something new; false if it cannot be put into force.
     pub fn database(&self, loaded: Arc<Loaded>) -> bool {
-        let mut parts = self.parts.lock();
-        parts.database = Some(loaded);
-        self.assemble(&mut parts).is_some()
+        let mut inputs = self.inputs.lock();
+        inputs.database = Some(loaded);
+        self.assemble(&mut inputs).is_some()
     }
 
     /// Rules of the database that are left out because of a file, by namespace and id.
     pub fn hidden(&self) -> Vec<(String, String)> {
-        self.parts.lock().hidden.iter().take(HIDDEN_TOLD).cloned().collect()
+        self.inputs.lock().hidden.iter().take(HIDDEN_LISTED_MAX).cloned().collect()
     }
 
-    fn assemble(&self, parts: &mut Parts) -> Option<u64> {
-        let file = parts.file.as_deref();
+    fn assemble(&self, inputs: &mut RuleInputs) -> Option<u64> {
+        let file = inputs.file.as_deref();
         let (mut hidden, mut known) = (BTreeSet::new(), false);
         let mut together: Vec<Assembled<'_>> = Vec::new();
         let mut of_domains: BTreeMap<&str, &LoadedNamespace> = BTreeMap::new();
-        for (name, namespace) in parts.database.iter().flat_map(|loaded| &loaded.namespaces) {
+        for (name, namespace) in inputs.database.iter().flat_map(|loaded| &loaded.namespaces) {
             let directories = std::slice::from_ref(&namespace.directory);
-            if parts.domains.domains.iter().any(|domain| domain.name == *name) {
+            if inputs.domains.domains.iter().any(|domain| domain.name == *name) {
                 let named = namespace.rules.iter().map(|rule| (name.clone(), rule.name.clone().unwrap_or_default()));
                 hidden.extend(named);
                 of_domains.insert(name, namespace);
@@ -190,7 +190,7 @@ impl RulePublisher {
         if let Some(file) = file.filter(|_| !known) {
             together.push(Assembled { file: Cow::Borrowed(file), rules: Cow::Borrowed(&[]), directories: &[] });
         }
-        for (namespace, rule) in hidden.difference(&parts.hidden) {
+        for (namespace, rule) in hidden.difference(&inputs.hidden) {
             warn!(
                 namespace,
                 rule, "a file has a rule of this name or this domain: the rule of the database is left out"
@@ -198,22 +198,22 @@ impl RulePublisher {
         }
         let assembled: Vec<Part<'_>> = together.iter().map(Assembled::part).collect();
         let no_modes = BTreeMap::new();
-        let domains = parts.domains.domains.iter().map(|domain| match of_domains.get(domain.name.as_str()) {
+        let domains = inputs.domains.domains.iter().map(|domain| match of_domains.get(domain.name.as_str()) {
             Some(LoadedNamespace { settings, directory, .. }) => {
                 DomainPart { domain, directories: std::slice::from_ref(directory), modes: &settings.modes }
             }
             None => DomainPart { domain, directories: &[], modes: &no_modes },
         });
         let domains: Vec<DomainPart<'_>> = domains.collect();
-        let generation = parts.database.as_ref().map_or(0, |loaded| loaded.state.generation);
+        let generation = inputs.database.as_ref().map_or(0, |loaded| loaded.state.generation);
         let at_least = u64::try_from(generation).unwrap_or(0);
         // What did not change is shared with what is in force.
         let before = self.engine.rules();
         match before.rules.succeed(&assembled, &domains, &self.options) {
             Ok(rules) => {
-                parts.hidden = hidden;
+                inputs.hidden = hidden;
                 let count = rules.rules().len();
-                let generation = self.put(parts, rules, at_least);
+                let generation = self.publish(inputs, rules, at_least);
                 info!(generation, rules = count, "rules in force");
                 Some(generation)
             }
@@ -228,19 +228,19 @@ impl RulePublisher {
     }
 
     /// Lists the rules of files as they are now.
-    fn list(&self, parts: &Parts) {
-        self.listed.store(Arc::new(parts.listed.iter().chain(&parts.domains.listed).cloned().collect()));
+    fn list(&self, inputs: &RuleInputs) {
+        self.listed.store(Arc::new(inputs.listed.iter().chain(&inputs.domains.listed).cloned().collect()));
     }
 
-    fn put(&self, parts: &mut Parts, rules: RuleSet, at_least: u64) -> u64 {
-        let number = parts.numbers.next(self.engine.rules().number, at_least);
+    fn publish(&self, inputs: &mut RuleInputs, rules: RuleSet, at_least: u64) -> u64 {
+        let number = inputs.numbers.next(self.engine.rules().number, at_least);
         let generation = self.engine.swap_rules_as(rules, number);
         self.metrics.adopt(&self.engine.rules());
         generation
     }
 }
 
-impl Parts {
+impl RuleInputs {
     /// A namespace has rules, or it is a domain.
     fn conflict(&self) -> Result<(), RuleSourceError> {
         let Some(file) = &self.file else { return Ok(()) };

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
+use super::rule_source::RuleSource;
 use super::state::RuleSourceState;
 use super::watch::Watcher;
 use super::watch_config::WatchConfig;
-use super::watched::Watched;
 
 /// Follows one rules file, or one directory, for as long as it lives.
 pub struct Reloader {
@@ -20,10 +20,10 @@ pub struct Reloader {
 
 impl Reloader {
     /// Starts to follow, on the runtime of the caller.
-    pub fn start<S: Watched>(following: WatchConfig<S>) -> Reloader {
+    pub fn start<S: RuleSource>(config: WatchConfig<S>) -> Reloader {
         let trigger = Arc::new(Notify::new());
-        let (follower, state) = Watcher::new(following, trigger.clone());
-        Reloader { trigger, state, task: tokio::spawn(follower.run()).abort_handle() }
+        let (watcher, state) = Watcher::new(config, trigger.clone());
+        Reloader { trigger, state, task: tokio::spawn(watcher.run()).abort_handle() }
     }
 
     /// Reloads at once, also if the file looks unchanged. For SIGHUP; never waits.

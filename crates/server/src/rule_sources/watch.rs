@@ -18,51 +18,48 @@ use tollgate_core::Clock;
 use tracing::{error, info};
 
 use super::error::{RuleSourceError, Unreadable};
+use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource};
 use super::state::RuleSourceState;
 use super::watch_config::{Apply, Pace, WatchConfig};
-use super::watched::{Fingerprint, Mark, Stamp, Watched};
 
-type Look = Result<Stamp, Unreadable>;
+type StampResult = Result<FileStamp, Unreadable>;
 
 /// Why the file is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
+enum ReloadCause {
     Changed,
-    Asked,
+    Requested,
 }
 
 /// The task behind a `Reloader`.
-pub(super) struct Watcher<S: Watched> {
+pub(super) struct Watcher<S: RuleSource> {
     source: Arc<S>,
     pace: Pace,
     clock: Arc<dyn Clock>,
-    apply: Apply<S::Written>,
+    apply: Apply<S::Compiled>,
     trigger: Arc<Notify>,
     state: watch::Sender<RuleSourceState>,
     /// What the last look that was acted upon saw; `None` to look closer next time.
-    seen: Option<Look>,
+    seen: Option<StampResult>,
     /// What could be looked at and not be read, and why.
-    unread: Option<(Stamp, Unreadable)>,
+    unread: Option<(FileStamp, Unreadable)>,
     /// The content last tried, valid or not.
-    tried: Option<Fingerprint>,
+    tried: Option<ContentFingerprint>,
     /// The content in force.
-    in_force: Option<Fingerprint>,
+    in_force: Option<ContentFingerprint>,
 }
 
 /// What came of reading the file.
-enum Attempt {
-    Same(Stamp, Fingerprint),
-    Loaded(Mark, u64),
-    Invalid(Stamp, Fingerprint, RuleSourceError),
+enum ReloadAttempt {
+    Same(FileStamp, ContentFingerprint),
+    Loaded(ContentMark, u64),
+    Invalid(FileStamp, ContentFingerprint, RuleSourceError),
     Failed(RuleSourceError),
 }
 
-impl<S: Watched> Watcher<S> {
-    pub(super) fn new(
-        following: WatchConfig<S>,
-        trigger: Arc<Notify>,
-    ) -> (Watcher<S>, watch::Receiver<RuleSourceState>) {
-        let WatchConfig { source, pace, clock, apply, in_force } = following;
+impl<S: RuleSource> Watcher<S> {
+    pub(super) fn new(config: WatchConfig<S>, trigger: Arc<Notify>) -> (Watcher<S>, watch::Receiver<RuleSourceState>) {
+        let WatchConfig { source, pace, clock, apply, in_force } = config;
         let mut start = RuleSourceState::default();
         if let Some((mark, generation)) = in_force {
             let loaded_at = Some(clock.wall());
@@ -70,7 +67,7 @@ impl<S: Watched> Watcher<S> {
         }
         let (state, receiver) = watch::channel(start);
         let mark = in_force.map(|(mark, _)| mark);
-        let follower = Watcher {
+        let watcher = Watcher {
             source: Arc::new(source),
             pace,
             clock,
@@ -82,22 +79,22 @@ impl<S: Watched> Watcher<S> {
             tried: mark.map(|mark| mark.fingerprint),
             in_force: mark.map(|mark| mark.fingerprint),
         };
-        (follower, receiver)
+        (watcher, receiver)
     }
 
     pub(super) async fn run(mut self) {
         loop {
-            let asked = self.wait(self.pace.poll).await;
+            let cause_of_wait = self.wait(self.pace.poll).await;
             let look = self.look().await;
-            if asked == Cause::Changed && self.seen.as_ref() == Some(&look) {
+            if cause_of_wait == ReloadCause::Changed && self.seen.as_ref() == Some(&look) {
                 continue;
             }
-            let (cause, settled, look) = match asked {
-                Cause::Asked => (Cause::Asked, true, look),
-                Cause::Changed => self.settle(look).await,
+            let (cause, settled, look) = match cause_of_wait {
+                ReloadCause::Requested => (ReloadCause::Requested, true, look),
+                ReloadCause::Changed => self.settle(look).await,
             };
             match look {
-                Err(reason) => self.lose(reason, cause),
+                Err(reason) => self.report_unreadable(reason, cause),
                 Ok(stamp) => self.read(stamp, cause).await,
             }
             if !settled {
@@ -107,21 +104,21 @@ impl<S: Watched> Watcher<S> {
     }
 
     /// Waits, or not any longer once somebody asks.
-    async fn wait(&self, span: Duration) -> Cause {
+    async fn wait(&self, span: Duration) -> ReloadCause {
         tokio::select! {
-            () = sleep(span) => Cause::Changed,
-            () = self.trigger.notified() => Cause::Asked,
+            () = sleep(span) => ReloadCause::Changed,
+            () = self.trigger.notified() => ReloadCause::Requested,
         }
     }
 
     /// Looks until two looks agree; answers the last one, and whether they did.
-    async fn settle(&self, mut look: Look) -> (Cause, bool, Look) {
+    async fn settle(&self, mut look: StampResult) -> (ReloadCause, bool, StampResult) {
         let deadline = Instant::now() + self.pace.settle_max;
         loop {
             let cause = self.wait(self.pace.settle).await;
             let again = self.look().await;
             let settled = again == look;
-            if settled || cause == Cause::Asked || Instant::now() >= deadline {
+            if settled || cause == ReloadCause::Requested || Instant::now() >= deadline {
                 return (cause, settled, again);
             }
             look = again;
@@ -129,54 +126,54 @@ impl<S: Watched> Watcher<S> {
     }
 
     /// Off the runtime, as every touch of the file: a network file system may take its time.
-    async fn look(&self) -> Look {
+    async fn look(&self) -> StampResult {
         let source = self.source.clone();
-        let look = tokio::task::spawn_blocking(move || source.look()).await;
+        let look = tokio::task::spawn_blocking(move || source.stamp()).await;
         self.state.send_modify(|state| state.looks += 1);
         look.unwrap_or_else(|error| Err(Unreadable::Refused(error.to_string())))
     }
 
     /// Reads the file and, if its content is new, tries it.
-    async fn read(&mut self, stamp: Stamp, cause: Cause) {
+    async fn read(&mut self, stamp: FileStamp, cause: ReloadCause) {
         let (source, apply) = (self.source.clone(), self.apply.clone());
         // Content that failed is tried again when somebody asks: they want to hear why.
-        let tried = self.tried.filter(|_| cause == Cause::Changed);
+        let tried = self.tried.filter(|_| cause == ReloadCause::Changed);
         let known = [self.in_force, tried];
         let attempt = tokio::task::spawn_blocking(move || attempt(&*source, &apply, known)).await;
         self.seen = Some(Ok(stamp)); // what panicked is not tried again before it changes
-        match attempt.unwrap_or(Attempt::Failed(RuleSourceError::Panicked)) {
-            Attempt::Failed(RuleSourceError::Unreadable(reason)) => self.leave(stamp, reason, cause),
+        match attempt.unwrap_or(ReloadAttempt::Failed(RuleSourceError::Panicked)) {
+            ReloadAttempt::Failed(RuleSourceError::Unreadable(reason)) => self.retry_unreadable(stamp, reason, cause),
             attempt => self.conclude(attempt, cause),
         }
     }
 
-    fn conclude(&mut self, attempt: Attempt, cause: Cause) {
+    fn conclude(&mut self, attempt: ReloadAttempt, cause: ReloadCause) {
         self.unread = None;
         match attempt {
-            Attempt::Same(stamp, fingerprint) => self.stay(stamp, fingerprint, cause),
-            Attempt::Loaded(mark, generation) => self.loaded(mark, generation),
+            ReloadAttempt::Same(stamp, fingerprint) => self.unchanged(stamp, fingerprint, cause),
+            ReloadAttempt::Loaded(mark, generation) => self.loaded(mark, generation),
             // What stands in its way may go without this changing: it is tried again at every look, and told once.
-            Attempt::Invalid(_, _, error @ RuleSourceError::Conflict(_)) => {
+            ReloadAttempt::Invalid(_, _, error @ RuleSourceError::Conflict(_)) => {
                 self.seen = None;
-                if cause == Cause::Asked || self.state.borrow().error != Some(error.to_string()) {
+                if cause == ReloadCause::Requested || self.state.borrow().error != Some(error.to_string()) {
                     self.fail(&error);
                 }
             }
-            Attempt::Invalid(stamp, fingerprint, error) => {
+            ReloadAttempt::Invalid(stamp, fingerprint, error) => {
                 self.seen = Some(Ok(stamp));
                 self.tried = Some(fingerprint);
                 self.fail(&error);
             }
-            Attempt::Failed(error) => self.fail(&error),
+            ReloadAttempt::Failed(error) => self.fail(&error),
         }
     }
 
     /// The content was tried before.
-    fn stay(&mut self, stamp: Stamp, fingerprint: Fingerprint, cause: Cause) {
+    fn unchanged(&mut self, stamp: FileStamp, fingerprint: ContentFingerprint, cause: ReloadCause) {
         self.seen = Some(Ok(stamp));
         let back = self.in_force == Some(fingerprint);
         let wrong = self.state.borrow().error.is_some();
-        if cause == Cause::Asked {
+        if cause == ReloadCause::Requested {
             info!(file = %self.source.path().display(), "rules unchanged");
         } else if back && wrong {
             info!(file = %self.source.path().display(), "what is there is again what is in force");
@@ -190,7 +187,7 @@ impl<S: Watched> Watcher<S> {
         });
     }
 
-    fn loaded(&mut self, mark: Mark, generation: u64) {
+    fn loaded(&mut self, mark: ContentMark, generation: u64) {
         self.seen = Some(Ok(mark.stamp));
         self.tried = Some(mark.fingerprint);
         self.in_force = Some(mark.fingerprint);
@@ -205,24 +202,24 @@ impl<S: Watched> Watcher<S> {
 
     /// The file is there and cannot be read. Said once while both stay as they are, and tried again at every look: a
     /// stamp does not tell when reading it begins to work.
-    fn leave(&mut self, stamp: Stamp, reason: Unreadable, cause: Cause) {
+    fn retry_unreadable(&mut self, stamp: FileStamp, reason: Unreadable, cause: ReloadCause) {
         if reason == Unreadable::Changing {
             self.seen = None;
             return;
         }
         let unread = Some((stamp, reason.clone()));
-        if self.unread == unread && cause == Cause::Changed {
+        if self.unread == unread && cause == ReloadCause::Changed {
             self.seen = Some(Err(reason));
         } else {
-            self.lose(reason, cause);
+            self.report_unreadable(reason, cause);
             self.unread = unread;
         }
     }
 
     /// The file is gone, or became something else. Said once; what was tried before is tried anew when it comes back.
-    fn lose(&mut self, reason: Unreadable, cause: Cause) {
+    fn report_unreadable(&mut self, reason: Unreadable, cause: ReloadCause) {
         let look = Some(Err(reason.clone()));
-        if self.seen == look && cause == Cause::Changed {
+        if self.seen == look && cause == ReloadCause::Changed {
             return;
         }
         self.seen = look;
@@ -245,24 +242,28 @@ impl<S: Watched> Watcher<S> {
 }
 
 /// Reads, compares, compiles and applies; blocking.
-fn attempt<S: Watched>(source: &S, apply: &Apply<S::Written>, known: [Option<Fingerprint>; 2]) -> Attempt {
+fn attempt<S: RuleSource>(
+    source: &S,
+    apply: &Apply<S::Compiled>,
+    known: [Option<ContentFingerprint>; 2],
+) -> ReloadAttempt {
     let content = match source.read() {
         Ok(content) => content,
-        Err(reason) => return Attempt::Failed(reason.into()),
+        Err(reason) => return ReloadAttempt::Failed(reason.into()),
     };
     let (stamp, fingerprint) = (content.stamp, content.fingerprint);
     if known.contains(&Some(fingerprint)) {
-        return Attempt::Same(stamp, fingerprint);
+        return ReloadAttempt::Same(stamp, fingerprint);
     }
     if S::is_empty(&content.data) {
-        return Attempt::Failed(Unreadable::Emptied.into());
+        return ReloadAttempt::Failed(Unreadable::Emptied.into());
     }
     let applied = source.compile(&content.data).and_then(|written| {
-        let mark = Mark { fingerprint, stamp, rules: S::rules(&written) };
+        let mark = ContentMark { fingerprint, stamp, rules: S::rules(&written) };
         Ok((mark, apply(written)?))
     });
     match applied {
-        Ok((mark, generation)) => Attempt::Loaded(mark, generation),
-        Err(error) => Attempt::Invalid(stamp, fingerprint, error),
+        Ok((mark, generation)) => ReloadAttempt::Loaded(mark, generation),
+        Err(error) => ReloadAttempt::Invalid(stamp, fingerprint, error),
     }
 }

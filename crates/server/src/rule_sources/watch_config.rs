@@ -7,14 +7,14 @@ use tollgate_core::Clock;
 
 use super::error::RuleSourceError;
 use super::file::{Source, Written};
-use super::watched::{Mark, Watched};
+use super::rule_source::{ContentMark, RuleSource};
 
 /// Puts rules into force and answers their generation: `Engine::swap_rules`, and whatever else should know of it; or
 /// says why they do not go together with others. Called off the runtime, where taking long holds nobody up.
 pub type Apply<W = Written> = Arc<dyn Fn(W) -> Result<u64, RuleSourceError> + Send + Sync>;
 
 /// What following a file takes, or a directory of them.
-pub struct WatchConfig<S: Watched = Source> {
+pub struct WatchConfig<S: RuleSource = Source> {
     /// The file.
     pub source: S,
     /// How often to look.
@@ -22,10 +22,10 @@ pub struct WatchConfig<S: Watched = Source> {
     /// Tells when rules were loaded.
     pub clock: Arc<dyn Clock>,
     /// What becomes of new rules.
-    pub apply: Apply<S::Written>,
+    pub apply: Apply<S::Compiled>,
     /// The content that is in force already, and its generation. Without one the first valid content is the first
     /// reload.
-    pub in_force: Option<(Mark, u64)>,
+    pub in_force: Option<(ContentMark, u64)>,
 }
 
 /// How often the file is looked at.

@@ -38,12 +38,12 @@ impl<'a> CheckRequest<'a> {
         cost: Option<u64>,
         peek: bool,
     ) -> Result<CheckRequest<'a>, BodyError> {
-        let mut asked = CheckRequest { cost, peek: Some(peek), ..CheckRequest::default() };
+        let mut request = CheckRequest { cost, peek: Some(peek), ..CheckRequest::default() };
         if namespace.contains('\0') {
             return Err(BodyError::new(BodyErrorCode::BadText, "namespace", NUL));
         }
         if !namespace.is_empty() {
-            asked.namespace = Some(Cow::Borrowed(namespace));
+            request.namespace = Some(Cow::Borrowed(namespace));
         }
         if cost.is_some_and(|cost| cost > COST_MAX) {
             return Err(BodyError::new(BodyErrorCode::BadCost, "cost", COST_WANTED));
@@ -53,22 +53,22 @@ impl<'a> CheckRequest<'a> {
             if value.contains('\0') {
                 return Err(within(BodyErrorCode::BadText, NUL));
             }
-            if let Some(place) = Attribute::from_name(name).and_then(|known| asked.known.get_mut(known as usize)) {
+            if let Some(place) = Attribute::from_name(name).and_then(|known| request.known.get_mut(known as usize)) {
                 *place = Some(Cow::Borrowed(value));
                 continue;
             }
-            if asked.custom.len() == CUSTOM_MAX {
+            if request.custom.len() == CUSTOM_MAX {
                 let detail = format!("holds more than {CUSTOM_MAX} attributes of your own");
                 return Err(BodyError::new(BodyErrorCode::TooMany, "attributes", &detail));
             }
-            if let Some(problem) = name_problem(name, &asked.custom) {
+            if let Some(problem) = name_problem(name, &request.custom) {
                 return Err(within(BodyErrorCode::BadName, problem));
             }
-            asked.custom.push((Cow::Borrowed(name), Cow::Borrowed(value)));
+            request.custom.push((Cow::Borrowed(name), Cow::Borrowed(value)));
         }
-        match asked.is_about_nobody() {
+        match request.has_no_attributes() {
             true => Err(BodyError::new(BodyErrorCode::MissingField, "attributes", WHO)),
-            false => Ok(asked),
+            false => Ok(request),
         }
     }
 }
@@ -101,7 +101,7 @@ impl CheckRequest<'_> {
         if self.peek == Some(true) { request.peek() } else { request }
     }
 
-    fn is_about_nobody(&self) -> bool {
+    fn has_no_attributes(&self) -> bool {
         self.known.iter().all(Option::is_none) && self.custom.is_empty()
     }
 }
@@ -124,43 +124,43 @@ impl<'de: 'a, 'a> Visitor<'de> for CheckRequestSeed<'a> {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<CheckRequest<'a>, M::Error> {
-        let mut asked = CheckRequest::default();
+        let mut request = CheckRequest::default();
         let mut attributes = None;
         while let Some(field) = map.next_key_seed(FieldSeed)? {
             match field {
-                Field::Known(attribute) => {
+                RequestField::Known(attribute) => {
                     let value = text(&mut map, attribute.name())?;
-                    put(asked.known.get_mut(attribute as usize), value, attribute.name())?;
+                    put(request.known.get_mut(attribute as usize), value, attribute.name())?;
                 }
-                Field::Namespace => {
+                RequestField::Namespace => {
                     let value = text(&mut map, "namespace")?;
-                    put(Some(&mut asked.namespace), value, "namespace")?;
+                    put(Some(&mut request.namespace), value, "namespace")?;
                 }
-                Field::Cost => {
+                RequestField::Cost => {
                     let value = map.next_value_seed(CostSeed).map_err(|error| in_cost(&error))?;
-                    put(Some(&mut asked.cost), value, "cost")?;
+                    put(Some(&mut request.cost), value, "cost")?;
                 }
-                Field::Peek => {
+                RequestField::Peek => {
                     let value = map.next_value().map_err(|error| within(&error, "peek", "should be true or false"))?;
-                    put(Some(&mut asked.peek), value, "peek")?;
+                    put(Some(&mut request.peek), value, "peek")?;
                 }
-                Field::Attributes => {
+                RequestField::Attributes => {
                     put(Some(&mut attributes), (), "attributes")?;
-                    let seed = CustomSeed(&mut asked.custom);
+                    let seed = CustomSeed(&mut request.custom);
                     map.next_value_seed(seed)
                         .map_err(|error| within(&error, "attributes", "should be an object with text values"))?;
                 }
             }
         }
-        match asked.is_about_nobody() {
+        match request.has_no_attributes() {
             true => Err(fault(BodyErrorCode::MissingField, "client_key", WHO)),
-            false => Ok(asked),
+            false => Ok(request),
         }
     }
 }
 
 /// One field of a request.
-enum Field {
+enum RequestField {
     Known(Attribute),
     Namespace,
     Cost,
@@ -171,28 +171,28 @@ enum Field {
 struct FieldSeed;
 
 impl<'de> DeserializeSeed<'de> for FieldSeed {
-    type Value = Field;
+    type Value = RequestField;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Field, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<RequestField, D::Error> {
         deserializer.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for FieldSeed {
-    type Value = Field;
+    type Value = RequestField;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Field, E> {
+    fn visit_str<E: Error>(self, name: &str) -> Result<RequestField, E> {
         Ok(match name {
-            "cost" => Field::Cost,
-            "peek" => Field::Peek,
-            "namespace" => Field::Namespace,
-            "attributes" => Field::Attributes,
+            "cost" => RequestField::Cost,
+            "peek" => RequestField::Peek,
+            "namespace" => RequestField::Namespace,
+            "attributes" => RequestField::Attributes,
             _ => match Attribute::from_name(name) {
-                Some(attribute) => Field::Known(attribute),
+                Some(attribute) => RequestField::Known(attribute),
                 None => return Err(unknown(name)),
             },
         })

@@ -2,10 +2,10 @@
 //! of its bucket. As JSON, from which the command line renders text; slow and complete.
 
 mod effective;
-mod question;
+mod request;
 
 pub use effective::{effective_json, limit_json};
-pub use question::Unexplained;
+pub use request::Unexplained;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::Instant;
@@ -34,13 +34,13 @@ impl ExplainedRequest {
     /// Decision and rules; of the rules that do not apply at most `unmatched_max`, and how many more there are.
     pub fn json(&self, explanations: &[Explanation<'_>], unmatched_max: usize) -> Value {
         let mut left = unmatched_max;
-        let is_told = |explanation: &&Explanation<'_>| {
-            let told = applies(explanation) || left > 0;
-            left -= usize::from(told && !applies(explanation));
-            told
+        let is_listed = |explanation: &&Explanation<'_>| {
+            let listed = applies(explanation) || left > 0;
+            left -= usize::from(listed && !applies(explanation));
+            listed
         };
-        let told = explanations.iter().filter(is_told);
-        let rules: Vec<Value> = told.map(|explanation| self.rule_json(explanation).into()).collect();
+        let listed = explanations.iter().filter(is_listed);
+        let rules: Vec<Value> = listed.map(|explanation| self.rule_json(explanation).into()).collect();
         let omitted = explanations.len() - rules.len();
         let known: Map<String, Value> =
             self.known.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();

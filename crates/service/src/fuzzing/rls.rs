@@ -69,17 +69,17 @@ fn engine() -> Engine<Memory> {
 }
 
 fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLimitResponse, RlsError> {
-    let asked = ParsedRls::read(request, &engine.rules(), NOW)?;
-    let mut turns = Vec::new();
-    for turn in 0..asked.turns() {
-        let decision = engine.decide_all_now(&asked.requests(turn));
+    let parsed = ParsedRls::read(request, &engine.rules(), NOW)?;
+    let mut rounds = Vec::new();
+    for round in 0..parsed.rounds() {
+        let decision = engine.decide_all_now(&parsed.requests(round));
         if let Verdict::Invalid(error) = &decision.verdict {
             return Err(RlsError::Invalid(error.to_string()));
         }
-        turns.push(decision);
+        rounds.push(decision);
     }
-    let answer = RlsDecisions { turns: &turns, given: None };
-    let mut response = write::response(&asked, answer);
+    let answer = RlsDecisions { rounds: &rounds, refunded: None };
+    let mut response = write::response(&parsed, answer);
     write::add_headers(&RenderConfig::default(), answer, &mut response);
     Ok(response)
 }

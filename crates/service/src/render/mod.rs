@@ -17,7 +17,7 @@ pub mod policy;
 pub mod style;
 
 mod body;
-mod case;
+mod input;
 mod json;
 mod options;
 mod problem;
@@ -30,11 +30,11 @@ pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyOptions, Rend
 pub use self::policy::Policy;
 pub use self::problem::ProblemDetails;
 pub use self::retry::Jitter;
-pub use self::style::Styles;
+pub use self::style::HeaderStyles;
 
-use self::case::RenderInput;
-use self::retry::Retry;
-use crate::reply::{Fields, Reply};
+use self::input::RenderInput;
+use self::retry::RetryHint;
+use crate::reply::{HeaderFields, Reply};
 
 /// Fills `reply` with the answer: status, fields and body anew, whatever was in them. A request that could not be read
 /// is answered as a [`ProblemDetails`].
@@ -42,20 +42,20 @@ pub fn write_decision(decision: &Decision, options: &ResponseOptions, config: &R
     if let Verdict::Invalid(error) = &decision.verdict {
         return write_problem(&ProblemDetails::from(&**error), reply);
     }
-    let case = RenderInput::of(decision, options, config);
+    let input = RenderInput::of(decision, options, config);
     let by_status = options.refuse_by_status.unwrap_or(config.refused_status == DenialStatus::TooManyRequests);
     let refused = by_status && decision.verdict == Verdict::Deny;
-    let (status, media) = match case.retry {
+    let (status, media) = match input.retry {
         _ if !refused => (200, Media::Json),
-        _ if case.is_closed => (UNAVAILABLE, options.media),
-        Retry::Never => (config.never_status, options.media),
+        _ if input.is_closed => (UNAVAILABLE, options.media),
+        RetryHint::Never => (config.never_status, options.media),
         _ => (429, options.media),
     };
     begin(reply, status, Some(media));
-    write_fields(&case, config, &mut reply.fields);
+    write_fields(&input, config, &mut reply.fields);
     match refused {
-        false => body::write(&case, &mut reply.body),
-        true => problem::write_refusal(&case, status, config.refusal, &mut reply.body),
+        false => body::write(&input, &mut reply.body),
+        true => problem::write_refusal(&input, status, config.refusal, &mut reply.body),
     }
 }
 
@@ -69,36 +69,36 @@ pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderC
     if let Verdict::Invalid(error) = &decision.verdict {
         return write_problem(&ProblemDetails { status: unreadable, ..ProblemDetails::from(&**error) }, reply);
     }
-    let case = RenderInput::of(decision, &options, config);
+    let input = RenderInput::of(decision, &options, config);
     let denied = decision.verdict == Verdict::Deny;
     let status = match denied {
         false => 200,
-        true if case.is_closed => closed,
+        true if input.is_closed => closed,
         true => refused,
     };
     begin(reply, status, denied.then_some(options.media));
-    write_fields(&case, config, &mut reply.fields);
+    write_fields(&input, config, &mut reply.fields);
     if denied {
-        problem::write_refusal(&case, status, config.refusal, &mut reply.body);
+        problem::write_refusal(&input, status, config.refusal, &mut reply.body);
     }
 }
 
 /// Appends the header fields alone: what a decision tells a caller whose answer somebody else makes.
-pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, out: &mut Fields) {
+pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, out: &mut HeaderFields) {
     if !matches!(decision.verdict, Verdict::Invalid(_)) {
         write_fields(&RenderInput::of(decision, options, config), config, out);
     }
 }
 
 #[inline]
-fn write_fields(case: &RenderInput<'_>, config: &RenderConfig, out: &mut Fields) {
-    if let Retry::After { header, .. } = case.retry {
+fn write_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut HeaderFields) {
+    if let RetryHint::After { header, .. } = input.retry {
         out.push_with("Retry-After", |out| json::number(out, header));
     }
-    if case.is_closed {
+    if input.is_closed {
         return; // nobody knows how the caller's limits stand
     }
-    write::write(config.headers, case.decision.wall, case.policy.as_ref(), case.policies(), out);
+    write::write(config.headers, input.decision.wall, input.policy.as_ref(), input.policies(), out);
 }
 
 /// Appends the answer object alone, as a batch has many of.

@@ -1,13 +1,13 @@
 //! How answers look: for all callers, and as one call wants its own.
 
 use super::retry::Jitter;
-use super::style::Styles;
+use super::style::HeaderStyles;
 
 /// How answers look, for all callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderConfig {
     /// Which families of header fields are sent. Default `x-ratelimit,draft-11`.
-    pub headers: Styles,
+    pub headers: HeaderStyles,
     /// What `Retry-After` adds to waits, so that refused callers do not come back all at once. Default 10 %.
     pub retry_jitter: Jitter,
     /// The status of a refusal where the call names none. Default 200.
@@ -31,7 +31,7 @@ pub enum Detail {
 impl Default for RenderConfig {
     fn default() -> Self {
         RenderConfig {
-            headers: Styles::default(),
+            headers: HeaderStyles::default(),
             retry_jitter: Jitter::default(),
             refused_status: DenialStatus::Ok,
             never_status: 429,

@@ -39,18 +39,18 @@ impl<'a> Policy<'a> {
     #[inline]
     pub fn of(rule: &'a Rule, ruling: &Ruling) -> Option<Policy<'a>> {
         let limit = rule.limit.as_ref()?;
-        let seen = match &ruling.outcome {
-            Some(outcome) => Seen {
+        let view = match &ruling.outcome {
+            Some(outcome) => LimitView {
                 limit: outcome.limit,
                 remaining: outcome.remaining,
                 used: outcome.used,
                 next: outcome.next_unit_after,
                 reset: outcome.reset_after,
             },
-            None if ruling.refused() => Seen::closed(limit),
+            None if ruling.refused() => LimitView::closed(limit),
             None => return None,
         };
-        let Seen { limit: capacity, remaining, used, next, reset } = seen;
+        let LimitView { limit: capacity, remaining, used, next, reset } = view;
         let (quota, window) = quota_and_window(limit, ruling);
         let unit = (limit.kind() == LimitKind::Concurrency).then_some("concurrent-requests");
         let (name, resource) = (rule.name.as_str(), rule.resource.as_str());
@@ -70,7 +70,7 @@ impl<'a> Policy<'a> {
     }
 }
 
-struct Seen {
+struct LimitView {
     limit: u64,
     remaining: u64,
     used: u64,
@@ -78,11 +78,11 @@ struct Seen {
     reset: Span,
 }
 
-impl Seen {
+impl LimitView {
     /// A rule that refuses while the store is away: nothing can pass, until it may be asked again.
-    fn closed(limit: &Limit) -> Seen {
+    fn closed(limit: &Limit) -> LimitView {
         let capacity = limit.capacity();
-        Seen { limit: capacity, remaining: 0, used: capacity, next: Some(Span::SECOND), reset: Span::SECOND }
+        LimitView { limit: capacity, remaining: 0, used: capacity, next: Some(Span::SECOND), reset: Span::SECOND }
     }
 }
 

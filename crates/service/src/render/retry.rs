@@ -88,7 +88,7 @@ impl FromStr for Jitter {
 
 /// What a caller is told about coming back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Retry {
+pub(super) enum RetryHint {
     /// It was let pass.
     Now,
     /// After so many whole seconds: `header` with jitter, `secs` without; the true wait is `millis`, rounded up.
@@ -97,25 +97,25 @@ pub(super) enum Retry {
     Never,
 }
 
-impl Retry {
+impl RetryHint {
     /// Never earlier than `next`, which callers are told as `t`: a cost of nothing, refused by a bucket in debt, has to
     /// wait for less than a unit.
     #[inline]
-    pub(super) fn of(wait: Wait, next: Option<Span>, jitter: Jitter, random: u64) -> Retry {
+    pub(super) fn of(wait: Wait, next: Option<Span>, jitter: Jitter, random: u64) -> RetryHint {
         match wait {
-            Wait::None => Retry::Now,
-            Wait::Never => Retry::Never,
+            Wait::None => RetryHint::Now,
+            Wait::Never => RetryHint::Never,
             Wait::For(wait) => {
                 let least = next.map_or(1, Span::secs_ceil).max(1);
                 let (header, secs) = (jitter.spread(wait, random).max(least), wait.secs_ceil().max(least));
-                Retry::After { header, secs, millis: wait.millis_ceil() }
+                RetryHint::After { header, secs, millis: wait.millis_ceil() }
             }
         }
     }
 
     /// For everybody that is refused because the store is away.
-    pub(super) fn while_away(jitter: Jitter, random: u64) -> Retry {
-        Retry::After { header: jitter.while_away(random), secs: 1, millis: 1000 }
+    pub(super) fn while_away(jitter: Jitter, random: u64) -> RetryHint {
+        RetryHint::After { header: jitter.while_away(random), secs: 1, millis: 1000 }
     }
 }
 
@@ -126,8 +126,8 @@ mod tests {
     const LOTS: [u64; 5] = [0, 1 << 62, 1 << 63, 3 << 62, u64::MAX];
 
     fn secs(wait: Span, jitter: &str, random: u64) -> u64 {
-        match Retry::of(Wait::For(wait), None, jitter.parse().unwrap(), random) {
-            Retry::After { header, .. } => header,
+        match RetryHint::of(Wait::For(wait), None, jitter.parse().unwrap(), random) {
+            RetryHint::After { header, .. } => header,
             other => panic!("{other:?}"),
         }
     }
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn what_is_not_the_header_is_exact() {
-        let retry = Retry::of(Wait::For(Span::from_millis(59_500)), None, Jitter::default(), u64::MAX);
-        assert_eq!(retry, Retry::After { header: 66, secs: 60, millis: 59_500 });
+        let retry = RetryHint::of(Wait::For(Span::from_millis(59_500)), None, Jitter::default(), u64::MAX);
+        assert_eq!(retry, RetryHint::After { header: 66, secs: 60, millis: 59_500 });
     }
 
     #[test]
@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn nobody_is_called_back_before_there_is_more() {
-        let retry = Retry::of(Wait::For(Span::from_millis(10)), Some(Span::from_secs(7)), Jitter::None, 0);
-        assert_eq!(retry, Retry::After { header: 7, secs: 7, millis: 10 });
+        let retry = RetryHint::of(Wait::For(Span::from_millis(10)), Some(Span::from_secs(7)), Jitter::None, 0);
+        assert_eq!(retry, RetryHint::After { header: 7, secs: 7, millis: 10 });
     }
 
     #[test]

@@ -19,20 +19,21 @@ impl RlsConfig {
     pub(super) fn complete(
         &self,
         service: &Service,
-        asked: &ParsedRls<'_>,
-        turns: &[Decision],
+        parsed: &ParsedRls<'_>,
+        rounds: &[Decision],
         response: &mut RateLimitResponse,
     ) {
         let over = |(decision, ruling, _): &(&Decision, &Ruling, &EnvoyRule)| {
-            is_over(decision, ruling, |place| asked.hits_in_turn(place))
+            is_over(decision, ruling, |place| parsed.hits_in_order(place))
         };
-        let rulings = turns.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
+        let rulings =
+            rounds.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
         let mut rules: Vec<(&Decision, &Ruling, &EnvoyRule)> = rulings
             .filter_map(|(decision, ruling)| Some((decision, ruling, decision.rule(ruling)?.envoy.as_deref()?)))
             .collect();
         rules.sort_by_key(|(_, ruling, _)| ruling.request);
         for (decision, ruling, rule) in &rules {
-            self.count(service, asked, decision, ruling, rule);
+            self.count(service, parsed, decision, ruling, rule);
         }
         let mut quotas = rules.iter().filter(|(_, _, rule)| rule.quota_mode).peekable();
         let spent = quotas.peek().is_some() && quotas.all(over);
@@ -45,7 +46,7 @@ impl RlsConfig {
         }
         if self.metadata {
             let passing = rules.iter().filter(|rule| !over(rule)).filter_map(|(_, _, rule)| rule.metadata.as_ref());
-            response.dynamic_metadata = Some(metadata::of(asked.message, passing));
+            response.dynamic_metadata = Some(metadata::of(parsed.message, passing));
         }
         if let Some(names) = &self.headers {
             let is_quota = |place: usize| {
@@ -55,13 +56,13 @@ impl RlsConfig {
         }
     }
 
-    fn count(&self, service: &Service, asked: &ParsedRls<'_>, decision: &Decision, ruling: &Ruling, rule: &EnvoyRule) {
-        let Some((entries, hits)) = asked.descriptor(ruling.request) else { return };
+    fn count(&self, service: &Service, parsed: &ParsedRls<'_>, decision: &Decision, ruling: &Ruling, rule: &EnvoyRule) {
+        let Some((entries, hits)) = parsed.descriptor(ruling.request) else { return };
         let Some(outcome) = &ruling.outcome else { return };
         let near = (u128::from(outcome.limit) * u128::from(self.near_percent) / 100) as u64; // at most the limit
-        let used = count_before_others(decision, ruling, |place| asked.hits_in_turn(place)).unwrap_or(outcome.used);
-        let sight = RlsObservation { hits, used, limit: outcome.limit, near, shadow: rule.shadow_mode };
-        service.rls_stats.count(&rule.stat_key(entries), &sight);
+        let used = count_before_others(decision, ruling, |place| parsed.hits_in_order(place)).unwrap_or(outcome.used);
+        let observation = RlsObservation { hits, used, limit: outcome.limit, near, shadow: rule.shadow_mode };
+        service.rls_stats.count(&rule.stat_key(entries), &observation);
     }
 }
 

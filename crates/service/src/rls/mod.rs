@@ -47,20 +47,20 @@ pub enum RlsOutcome {
 /// Answers what can be decided at once.
 pub fn try_now(service: &Service, request: &RateLimitRequest) -> RlsOutcome {
     let start = service.clock.now();
-    let asked = match ParsedRls::read(request, &service.engine.rules(), start) {
-        Ok(asked) if asked.gives_back() || asked.turns() > 1 || looks_first(service, &asked) => {
+    let parsed = match ParsedRls::read(request, &service.engine.rules(), start) {
+        Ok(parsed) if parsed.has_refunds() || parsed.rounds() > 1 || needs_peek(service, &parsed) => {
             return RlsOutcome::Later(None);
         }
-        Ok(asked) => asked,
+        Ok(parsed) => parsed,
         Err(refused) => return RlsOutcome::Done(Err(refused)),
     };
-    let decision = match service.engine.try_decide(&asked.requests(0)) {
+    let decision = match service.engine.try_decide(&parsed.requests(0)) {
         Ok(decision) => decision,
         Err(undecided) => return RlsOutcome::Later(Some(undecided)),
     };
     service.record_latency(start);
-    let answer = RlsDecisions { turns: std::slice::from_ref(&decision), given: None };
-    RlsOutcome::Done(valid(&decision).map(|()| conclude(service, &asked, answer)))
+    let answer = RlsDecisions { rounds: std::slice::from_ref(&decision), refunded: None };
+    RlsOutcome::Done(check_valid(&decision).map(|()| build_answer(service, &parsed, answer)))
 }
 
 /// Answers, whoever has to be waited for. `begun` is what [`try_now`] left of the first turn.
@@ -70,58 +70,58 @@ pub async fn should_rate_limit(
     mut begun: Option<Undecided>,
 ) -> Result<RlsAnswer, RlsError> {
     let start = service.clock.now();
-    let mut asked = ParsedRls::read(request, &service.engine.rules(), start)?;
-    if begun.is_none() && looks_first(service, &asked) {
+    let mut parsed = ParsedRls::read(request, &service.engine.rules(), start)?;
+    if begun.is_none() && needs_peek(service, &parsed) {
         let mut over = Vec::new();
-        for turn in 0..asked.turns() {
-            let look = Box::pin(service.engine.look_at_all(&asked.requests(turn))).await; // large, and rare
-            valid(&look)?;
+        for round in 0..parsed.rounds() {
+            let look = Box::pin(service.engine.look_at_all(&parsed.requests(round))).await; // large, and rare
+            check_valid(&look)?;
             over.extend(look.rulings().iter().filter(|ruling| ruling.refused()).map(|ruling| ruling.request));
         }
-        asked.count_only(&over);
+        parsed.count_only(&over);
     }
-    let mut turns: Vec<Decision> = Vec::new();
-    for turn in 0..asked.turns() {
-        let mut requests = asked.requests(turn);
+    let mut rounds: Vec<Decision> = Vec::new();
+    for round in 0..parsed.rounds() {
+        let mut requests = parsed.requests(round);
         // Rules of our own charge all or nothing: after a refusal, the rest is only told how it stands.
-        if !asked.is_domain && turns.iter().any(|before| !before.is_allowed()) {
+        if !parsed.is_domain && rounds.iter().any(|before| !before.is_allowed()) {
             requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
         }
         let decision = match begun.take() {
             Some(undecided) => service.engine.decide_later(&requests, undecided).await,
             None => service.engine.decide_all(&requests).await,
         };
-        valid(&decision)?;
-        turns.push(decision);
+        check_valid(&decision)?;
+        rounds.push(decision);
     }
     service.record_latency(start);
-    let given = match asked.gives_back() {
-        true => Some(service.engine.refund(&asked.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
+    let refunded = match parsed.has_refunds() {
+        true => Some(service.engine.refund(&parsed.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
         false => None,
     };
-    given.as_ref().map_or(Ok(()), valid)?;
-    Ok(conclude(service, &asked, RlsDecisions { turns: &turns, given: given.as_ref() }))
+    refunded.as_ref().map_or(Ok(()), check_valid)?;
+    Ok(build_answer(service, &parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }))
 }
 
 /// Whether what is counted depends on what is over its limit: two steps, as there, and so not exact under contention.
-fn looks_first(service: &Service, asked: &ParsedRls<'_>) -> bool {
-    service.rls.stops_counting && asked.is_domain && asked.parts().len() > 1
+fn needs_peek(service: &Service, parsed: &ParsedRls<'_>) -> bool {
+    service.rls.stops_counting && parsed.is_domain && parsed.parts().len() > 1
 }
 
-fn valid(decision: &Decision) -> Result<(), RlsError> {
+fn check_valid(decision: &Decision) -> Result<(), RlsError> {
     match &decision.verdict {
         Verdict::Invalid(error) => Err(RlsError::Invalid(error.to_string())),
         _ => Ok(()),
     }
 }
 
-fn conclude(service: &Service, asked: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RlsAnswer {
-    let mut response = write::response(asked, answer);
-    match asked.is_domain {
-        true => service.rls.complete(service, asked, answer.turns, &mut response),
+fn build_answer(service: &Service, parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RlsAnswer {
+    let mut response = write::response(parsed, answer);
+    match parsed.is_domain {
+        true => service.rls.complete(service, parsed, answer.rounds, &mut response),
         false => write::add_headers(&service.render, answer, &mut response),
     }
-    let mut refusals = answer.turns.iter().filter(|turn| !turn.is_allowed()).peekable();
-    let is_closed = refusals.peek().is_some() && refusals.all(|turn| turn.decided_by == DecidedBy::Closed);
+    let mut refusals = answer.rounds.iter().filter(|round| !round.is_allowed()).peekable();
+    let is_closed = refusals.peek().is_some() && refusals.all(|round| round.decided_by == DecidedBy::Closed);
     RlsAnswer { response, is_closed }
 }

@@ -32,20 +32,20 @@ pub(crate) struct ParsedRls<'a> {
     pub(crate) is_domain: bool,
     entries: SmallVec<[(&'a str, &'a str); 8]>,
     /// Where each descriptor's entries are.
-    places: SmallVec<[Range<usize>; 4]>,
+    entry_ranges: SmallVec<[Range<usize>; 4]>,
     /// Where each descriptor's answer is.
-    parts: SmallVec<[DescriptorPart; 4]>,
+    parts: SmallVec<[DescriptorGroup; 4]>,
     /// Descriptors that are not counted, a bit for each: there are at most 32.
     uncounted: u32,
 }
 
 /// Which decision is about a descriptor. Every decision knows all of them by their places, and rules on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DescriptorPart {
+pub(crate) enum DescriptorGroup {
     /// One of those that are made in turn: the first, unless some cannot be decided together.
-    Turn(u8),
+    Round(u8),
     /// What is given back.
-    Given,
+    Refund,
 }
 
 impl<'a> ParsedRls<'a> {
@@ -68,27 +68,27 @@ impl<'a> ParsedRls<'a> {
         if descriptors.len() > DESCRIPTORS_MAX {
             return Err(invalid(&format!("descriptors: use at most {DESCRIPTORS_MAX}")));
         }
-        let mut asked = ParsedRls {
+        let mut parsed = ParsedRls {
             message,
             is_domain: generation.rules.is_domain(domain),
             entries: SmallVec::new(),
-            places: SmallVec::new(),
+            entry_ranges: SmallVec::new(),
             parts: SmallVec::new(),
             uncounted: 0,
         };
         for (number, descriptor) in descriptors.iter().enumerate() {
-            asked.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
+            parsed.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
         }
-        asked.take_turns(&generation.rules, now)?;
-        Ok(asked)
+        parsed.split_into_rounds(&generation.rules, now)?;
+        Ok(parsed)
     }
 
     /// Puts those that ask different things of one bucket into different turns: some only look, some bring another
     /// limit along.
-    fn take_turns(&mut self, rules: &RuleSet, now: Time) -> Result<(), RlsError> {
+    fn split_into_rounds(&mut self, rules: &RuleSet, now: Time) -> Result<(), RlsError> {
         let charge = |requests: &[Request<'_>]| rules.charges_of_all(requests, now, &mut Charges::default());
         let mix = |requests: &[Request<'_>]| charge(requests).is_err_and(|error| error.is_mixed());
-        if self.gives_back() {
+        if self.has_refunds() {
             charge(&self.refunds()).map_err(|error| invalid(&error.to_string()))?; // before anything is charged
         }
         if self.parts.len() < 2 || !mix(&self.requests(0)) {
@@ -96,7 +96,7 @@ impl<'a> ParsedRls<'a> {
         }
         // Looks come first and by themselves: whoever looks is told how things stood before this message. In a domain
         // nobody looks: hits of 0 are counted in their place.
-        let mut turns: Vec<(bool, Vec<usize>)> = Vec::new();
+        let mut rounds: Vec<(bool, Vec<usize>)> = Vec::new();
         for looks in [true, false] {
             for (place, descriptor) in self.message.descriptors.iter().enumerate() {
                 if descriptor.is_negative_hits || (!self.is_domain && self.hits(descriptor) == 0) != looks {
@@ -106,34 +106,36 @@ impl<'a> ParsedRls<'a> {
                     let together = others.iter().chain([&place]).filter_map(|place| self.request(*place));
                     *own == looks && !mix(&together.collect::<Vec<_>>())
                 };
-                match turns.iter().position(fits).and_then(|turn| turns.get_mut(turn)) {
-                    Some((_, turn)) => turn.push(place),
-                    None => turns.push((looks, vec![place])),
+                match rounds.iter().position(fits).and_then(|round| rounds.get_mut(round)) {
+                    Some((_, round)) => round.push(place),
+                    None => rounds.push((looks, vec![place])),
                 }
             }
         }
-        for (turn, (_, places)) in (0..).zip(turns) {
+        for (round, (_, entry_ranges)) in (0..).zip(rounds) {
             for (place, part) in self.parts.iter_mut().enumerate() {
-                if places.contains(&place) {
-                    *part = DescriptorPart::Turn(turn);
+                if entry_ranges.contains(&place) {
+                    *part = DescriptorGroup::Round(round);
                 }
             }
         }
         // Before the first turn is charged, all of them must be in order.
-        (0..self.turns()).try_for_each(|turn| charge(&self.requests(turn))).map_err(|error| invalid(&error.to_string()))
+        (0..self.rounds())
+            .try_for_each(|round| charge(&self.requests(round)))
+            .map_err(|error| invalid(&error.to_string()))
     }
 
     /// Counts only these, if there are any: the others are told how they stand, in turns of their own.
-    pub(crate) fn count_only(&mut self, places: &[u16]) {
-        if places.is_empty() {
+    pub(crate) fn count_only(&mut self, entry_ranges: &[u16]) {
+        if entry_ranges.is_empty() {
             return;
         }
-        let turns = self.turns();
+        let rounds = self.rounds();
         for (place, part) in (0..).zip(&mut self.parts) {
-            if let DescriptorPart::Turn(turn) = part
-                && !places.contains(&place)
+            if let DescriptorGroup::Round(round) = part
+                && !entry_ranges.contains(&place)
             {
-                *turn += turns;
+                *round += rounds;
                 self.uncounted |= 1 << place;
             }
         }
@@ -163,50 +165,50 @@ impl<'a> ParsedRls<'a> {
         if descriptor.limit.is_some_and(|limit| Unit::from_number(limit.unit).is_none()) {
             return Err("limit.unit: name a unit of time".to_owned());
         }
-        self.places.push(start..self.entries.len());
-        self.parts.push(if descriptor.is_negative_hits { DescriptorPart::Given } else { DescriptorPart::Turn(0) });
+        self.entry_ranges.push(start..self.entries.len());
+        self.parts.push(if descriptor.is_negative_hits { DescriptorGroup::Refund } else { DescriptorGroup::Round(0) });
         Ok(())
     }
 
     /// True if some descriptor gives units back.
-    pub(crate) fn gives_back(&self) -> bool {
-        self.parts.contains(&DescriptorPart::Given)
+    pub(crate) fn has_refunds(&self) -> bool {
+        self.parts.contains(&DescriptorGroup::Refund)
     }
 
     /// How many decisions are to be made, besides what is given back.
-    pub(crate) fn turns(&self) -> u8 {
-        let turn = |part: &DescriptorPart| match part {
-            DescriptorPart::Turn(turn) => *turn,
-            DescriptorPart::Given => 0,
+    pub(crate) fn rounds(&self) -> u8 {
+        let round = |part: &DescriptorGroup| match part {
+            DescriptorGroup::Round(round) => *round,
+            DescriptorGroup::Refund => 0,
         };
-        self.parts.iter().map(turn).max().unwrap_or_default() + 1
+        self.parts.iter().map(round).max().unwrap_or_default() + 1
     }
 
     /// What is decided in one turn, all or nothing.
-    pub(crate) fn requests(&self, turn: u8) -> SmallVec<[Request<'_>; 4]> {
-        self.only(DescriptorPart::Turn(turn))
+    pub(crate) fn requests(&self, round: u8) -> SmallVec<[Request<'_>; 4]> {
+        self.only(DescriptorGroup::Round(round))
     }
 
     /// What is given back.
     pub(crate) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
-        self.only(DescriptorPart::Given)
+        self.only(DescriptorGroup::Refund)
     }
 
     /// Where the answer of each descriptor is.
-    pub(crate) fn parts(&self) -> &[DescriptorPart] {
+    pub(crate) fn parts(&self) -> &[DescriptorGroup] {
         &self.parts
     }
 
     /// Entries and hits of a descriptor.
     pub(crate) fn descriptor(&self, place: u16) -> Option<(&[(&'a str, &'a str)], u64)> {
         let place = usize::from(place);
-        let entries = self.entries.get(self.places.get(place)?.clone())?;
+        let entries = self.entries.get(self.entry_ranges.get(place)?.clone())?;
         Some((entries, self.hits(self.message.descriptors.get(place)?)))
     }
 
     /// What a descriptor asked for, where descriptors are counted one after the other: in a domain. Elsewhere they are
     /// charged as one.
-    pub(crate) fn hits_in_turn(&self, place: u16) -> u64 {
+    pub(crate) fn hits_in_order(&self, place: u16) -> u64 {
         if self.is_domain { self.descriptor(place).map_or(0, |(_, hits)| hits) } else { 0 }
     }
 
@@ -215,9 +217,9 @@ impl<'a> ParsedRls<'a> {
     }
 
     /// All descriptors: those of one part, and the others for what they mean for them.
-    fn only(&self, part: DescriptorPart) -> SmallVec<[Request<'_>; 4]> {
+    fn only(&self, part: DescriptorGroup) -> SmallVec<[Request<'_>; 4]> {
         let all = (0..).zip(&self.parts);
-        let one = |(place, own): (usize, &DescriptorPart)| {
+        let one = |(place, own): (usize, &DescriptorGroup)| {
             let request = self.request(place)?;
             Some(if *own == part { request } else { request.mention() })
         };
@@ -226,7 +228,7 @@ impl<'a> ParsedRls<'a> {
 
     fn request(&self, place: usize) -> Option<Request<'_>> {
         let descriptor = self.message.descriptors.get(place)?;
-        let entries = self.entries.get(self.places.get(place)?.clone())?;
+        let entries = self.entries.get(self.entry_ranges.get(place)?.clone())?;
         let hits = self.hits(descriptor);
         let mut request = Request::new().in_namespace(&self.message.domain).with_custom(entries).cost(hits);
         request.limit = descriptor.limit.and_then(|limit| {

@@ -10,7 +10,7 @@ use tollgate_proto::{HeaderValue, RateLimitDescriptor};
 use tollgate_rules::envoy::Unit;
 use tollgate_rules::ruleset::Rule;
 
-use super::read::{DescriptorPart, ParsedRls};
+use super::read::{DescriptorGroup, ParsedRls};
 use crate::render::{RenderConfig, ResponseOptions};
 use crate::{Reply, render};
 
@@ -18,30 +18,31 @@ use crate::{Reply, render};
 #[derive(Clone, Copy)]
 pub(crate) struct RlsDecisions<'a> {
     /// One after the other; most messages take one.
-    pub(crate) turns: &'a [Decision],
+    pub(crate) rounds: &'a [Decision],
     /// How things stand where units were given back.
-    pub(crate) given: Option<&'a Decision>,
+    pub(crate) refunded: Option<&'a Decision>,
 }
 
 /// What is the same for all rules: a code, and how each descriptor stands.
-pub(crate) fn response(asked: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RateLimitResponse {
-    let status = |((place, part), descriptor): ((u16, &DescriptorPart), &RateLimitDescriptor)| match part {
-        DescriptorPart::Turn(turn) => {
-            let decision = answer.turns.get(usize::from(*turn));
-            decision.map(|decision| status_of(decision, place, descriptor, |place| asked.hits_in_turn(place)))
+pub(crate) fn response(parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RateLimitResponse {
+    let status = |((place, part), descriptor): ((u16, &DescriptorGroup), &RateLimitDescriptor)| match part {
+        DescriptorGroup::Round(round) => {
+            let decision = answer.rounds.get(usize::from(*round));
+            decision.map(|decision| status_of(decision, place, descriptor, |place| parsed.hits_in_order(place)))
         }
         // Whoever gives back is not refused, however little is left.
-        DescriptorPart::Given => answer
-            .given
-            .map(|given| DescriptorStatus { code: Code::Ok.into(), ..status_of(given, place, descriptor, |_| 0) }),
+        DescriptorGroup::Refund => answer.refunded.map(|refunded| DescriptorStatus {
+            code: Code::Ok.into(),
+            ..status_of(refunded, place, descriptor, |_| 0)
+        }),
     };
-    let statuses = (0..).zip(asked.parts()).zip(&asked.message.descriptors);
+    let statuses = (0..).zip(parsed.parts()).zip(&parsed.message.descriptors);
     let mut response = RateLimitResponse {
         overall_code: Code::Ok.into(),
         statuses: statuses.map(|one| status(one).unwrap_or_default()).collect(),
         ..RateLimitResponse::default()
     };
-    if answer.turns.iter().any(|decision| !decision.is_allowed()) {
+    if answer.rounds.iter().any(|decision| !decision.is_allowed()) {
         response.overall_code = Code::OverLimit.into();
     }
     response
@@ -87,8 +88,8 @@ fn status_of(
 pub(crate) fn is_over(decision: &Decision, ruling: &Ruling, hits: impl Fn(u16) -> u64) -> bool {
     let envoy = decision.rule(ruling).and_then(|rule| rule.envoy.as_deref());
     let limit = ruling.outcome.map_or(0, |outcome| outcome.limit);
-    let was_in_time = || count_before_others(decision, ruling, hits).is_some_and(|used| used <= limit);
-    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode) && !was_in_time()
+    let was_within_limit = || count_before_others(decision, ruling, hits).is_some_and(|used| used <= limit);
+    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode) && !was_within_limit()
 }
 
 /// Units in use once a descriptor was counted, where later ones of the same call were counted after it in the same
@@ -120,8 +121,8 @@ fn whole_seconds(span: Span) -> Duration {
 /// Header fields go into `value`: Envoy sends those in `raw_value` empty. It appends them to what is there already, so
 /// an allowed answer tells nothing of a body that it does not have.
 pub(crate) fn add_headers(config: &RenderConfig, answer: RlsDecisions<'_>, response: &mut RateLimitResponse) {
-    let refusing = answer.turns.iter().find(|decision| !decision.is_allowed());
-    let Some(decision) = refusing.or(answer.turns.last()) else { return };
+    let refusing = answer.rounds.iter().find(|decision| !decision.is_allowed());
+    let Some(decision) = refusing.or(answer.rounds.last()) else { return };
     let options = ResponseOptions {
         refuse_by_status: Some(true),
         random: tollgate_engine::random::fast(),

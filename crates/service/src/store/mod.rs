@@ -62,7 +62,7 @@ impl ConfiguredStore {
     }
 
     /// Does a little of what has to be done now and then; worth calling every 50 ms.
-    pub async fn tend(&self) {
+    pub async fn upkeep(&self) {
         if let ConfiguredStore::Shared(node) = self {
             node.fleet.upkeep().await;
         }
@@ -78,7 +78,7 @@ impl ConfiguredStore {
 
     /// Sees to it that nodes that start later find the secret of this one, although the store may have lost it, and
     /// that all of them use the same. If they do not, they and we do not count together.
-    pub async fn agree(&self) -> SecretAgreement {
+    pub async fn check_secret(&self) -> SecretAgreement {
         match self {
             ConfiguredStore::Memory(_) => SecretAgreement::Together,
             ConfiguredStore::Shared(node) => node.secret_check.check(node.fleet.inner(), &*node.clock).await,
@@ -91,7 +91,7 @@ impl ConfiguredStore {
             ConfiguredStore::Memory(_) => DifferingNodes::default(),
             ConfiguredStore::Shared(node) => {
                 let fingerprint = || rules_check::fingerprint(rules);
-                node.rules_check.look(node.fleet.inner(), &*node.clock, generation, fingerprint).await
+                node.rules_check.compare(node.fleet.inner(), &*node.clock, generation, fingerprint).await
             }
         }
     }

@@ -15,9 +15,9 @@ use super::figures::state;
 use tollgate_telemetry::ShardState;
 
 /// How long an answer is good for: whoever asks often learns the same, and the store is not asked more often for it.
-const FRESH: Duration = Duration::from_millis(250);
+const CACHED_FOR: Duration = Duration::from_millis(250);
 /// How long the store may take to say how it is, for those who only want to know whether it was ever there.
-const PROBED_WITHIN: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Asks the store how it is.
 #[derive(Debug, Default)]
@@ -40,11 +40,11 @@ pub struct ProbedShard {
 
 impl StoreProbe {
     /// Every primary that is known of a shared store; `None` for a store in memory, which cannot be away.
-    pub async fn look(&self, backend: &ConfiguredStore) -> Option<Arc<[ProbedShard]>> {
-        let ConfiguredStore::Shared(node) = backend else { return None };
+    pub async fn probe(&self, store: &ConfiguredStore) -> Option<Arc<[ProbedShard]>> {
+        let ConfiguredStore::Shared(node) = store else { return None };
         let mut last = self.last.lock().await; // one at a time: others wait for the same answer
         if let Some((at, known)) = &*last
-            && at.elapsed() < FRESH
+            && at.elapsed() < CACHED_FOR
         {
             return Some(known.clone());
         }
@@ -54,19 +54,19 @@ impl StoreProbe {
     }
 
     /// Whether the store was there since the start. It is asked only while nobody knows of any decision that it made.
-    pub async fn was_reachable(&self, backend: &ConfiguredStore) -> bool {
-        if self.note(backend) {
+    pub async fn was_reachable(&self, store: &ConfiguredStore) -> bool {
+        if self.note_reachable(store) {
             return true;
         }
-        let shards = timeout(PROBED_WITHIN, self.look(backend)).await.unwrap_or_else(|_| Some([].into()));
-        let is_there = shards.is_none_or(|shards| shards.iter().any(|shard| shard.state == ShardState::Up));
-        self.seen.fetch_or(is_there, Ordering::Relaxed);
-        is_there
+        let shards = timeout(PROBE_TIMEOUT, self.probe(store)).await.unwrap_or_else(|_| Some([].into()));
+        let is_up = shards.is_none_or(|shards| shards.iter().any(|shard| shard.state == ShardState::Up));
+        self.seen.fetch_or(is_up, Ordering::Relaxed);
+        is_up
     }
 
     /// Notes whether the store has decided anything yet; also a store in memory is there.
-    pub fn note(&self, backend: &ConfiguredStore) -> bool {
-        let has_decided = || match backend {
+    pub fn note_reachable(&self, store: &ConfiguredStore) -> bool {
+        let has_decided = || match store {
             ConfiguredStore::Shared(node) => {
                 node.fleet.inner().stats().primaries.iter().any(|(_, stats)| decided(stats))
             }

@@ -11,13 +11,13 @@ use crate::secrets::SecretKeys;
 /// The secret of this node, as far as others have to agree with it; never printed.
 pub struct SecretCheck {
     /// The secret, if it came from the store.
-    kept: Option<[u8; 16]>,
+    stored: Option<[u8; 16]>,
     /// What tells whether secrets are the same, and nothing else about them.
     fingerprint: String,
     /// When fingerprints are compared again, in nanoseconds.
     next: AtomicU64,
     /// Another fingerprint was found.
-    apart: AtomicBool,
+    differs: AtomicBool,
     /// Another secret was found where the own came from.
     replaced: AtomicBool,
 }
@@ -35,16 +35,16 @@ pub enum SecretAgreement {
 
 impl SecretCheck {
     /// Compares this secret with those of the other nodes.
-    pub fn new(keys: &SecretKeys, kept: Option<[u8; 16]>) -> SecretCheck {
+    pub fn new(keys: &SecretKeys, stored: Option<[u8; 16]>) -> SecretCheck {
         let fingerprint = keys.fingerprint();
-        let (apart, replaced) = (AtomicBool::new(false), AtomicBool::new(false));
-        SecretCheck { kept, fingerprint, next: AtomicU64::new(0), apart, replaced }
+        let (differs, replaced) = (AtomicBool::new(false), AtomicBool::new(false));
+        SecretCheck { stored, fingerprint, next: AtomicU64::new(0), differs, replaced }
     }
 
     /// Puts back what the store may have lost, and compares; worth calling every second. A store that is away says
     /// nothing new.
     pub async fn check(&self, store: &RedisStore, clock: &dyn Clock) -> SecretAgreement {
-        if let Some(own) = self.kept
+        if let Some(own) = self.stored
             && let Ok(found) = store.agree_on_secret(own).await
         {
             self.replaced.store(found != own, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl SecretCheck {
         if now >= Time::from_nanos(self.next.load(Ordering::Relaxed))
             && let Ok(same) = store.matches_fingerprint(&self.fingerprint).await
         {
-            self.apart.store(!same, Ordering::Relaxed);
+            self.differs.store(!same, Ordering::Relaxed);
             // Who disagrees looks again soon: it may be over.
             let next = if same { now.after(RedisStore::FINGERPRINT_EVERY) } else { now };
             self.next.store(next.nanos(), Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl SecretCheck {
         if self.replaced.load(Ordering::Relaxed) {
             return SecretAgreement::Replaced;
         }
-        match self.apart.load(Ordering::Relaxed) {
+        match self.differs.load(Ordering::Relaxed) {
             true => SecretAgreement::Apart,
             false => SecretAgreement::Together,
         }

@@ -30,7 +30,7 @@ impl KeyHashing {
     /// A client key as it is kept: `user:42` as `user:#1a2b…`, `generic_key=a,remote_address=192.0.2.1` as
     /// `generic_key=a,remote_address=#1a2b…`. What is a digest already, or names no client, stays.
     pub fn of(&self, client_key: &str) -> String {
-        let Some(key) = self.0.as_ref().filter(|_| client_key != super::client::NOBODY) else {
+        let Some(key) = self.0.as_ref().filter(|_| client_key != super::client::NO_CLIENT) else {
             return client_key.to_owned();
         };
         if let Some(kind) = KINDS.iter().find(|kind| client_key.starts_with(**kind)) {

@@ -15,7 +15,7 @@ use tollgate_core::{Digest, KeyHasher, Purpose, Request, Secret, Time};
 use tollgate_engine::{Decision, Ruling, Verdict};
 
 use super::ViolationMetrics;
-use super::client::{self, Client};
+use super::client::{self, ViolationClient};
 
 /// Most counts between two flushes: 20 MiB if every text in them is as long as can be, and 2 MiB as they usually are.
 const ENTRIES_MAX: usize = 10_000;
@@ -53,11 +53,11 @@ impl Violations {
     #[inline]
     pub fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
         if matches!(decision.verdict, Verdict::Deny) || decision.rulings().iter().any(Ruling::refused) {
-            self.refused(requests, decision);
+            self.count_denials(requests, decision);
         }
     }
 
-    fn refused(&self, requests: &[Request<'_>], decision: &Decision) {
+    fn count_denials(&self, requests: &[Request<'_>], decision: &Decision) {
         if matches!(decision.verdict, Verdict::Invalid(_)) {
             return;
         }
@@ -86,7 +86,7 @@ impl Violations {
             return;
         }
         let minute = decision.wall.nanos() / MINUTE_NANOS;
-        let client = Client::of(request);
+        let client = ViolationClient::of(request);
         let mut hasher = self.hasher;
         for part in [&rule.namespace, &rule.name, client.kind, client.value] {
             hasher.part(part.as_bytes());
@@ -99,7 +99,7 @@ impl Violations {
         hasher.part(&[u8::from(ruling.enforced)]);
         let digest = hasher.finish();
         let Some(shard) = self.shards.get(digest.0[0] as usize % SHARDS) else { return };
-        let count = Counted {
+        let count = Denial {
             at: decision.wall.into(),
             limit_value: whole(ruling.requests),
             request_count: whole(outcome.used.max(outcome.limit).saturating_add(request.cost.max(1))),
@@ -128,7 +128,7 @@ impl Violations {
     }
 
     /// Adds an entry, if there is room; another thread may have been quicker.
-    fn add(&self, shard: &Mutex<HashMap<Digest, Violation>>, digest: Digest, first: Violation, count: &Counted) {
+    fn add(&self, shard: &Mutex<HashMap<Digest, Violation>>, digest: Digest, first: Violation, count: &Denial) {
         let mut shard = shard.lock();
         if let Some(known) = shard.get_mut(&digest) {
             count.add_to(known);
@@ -161,13 +161,13 @@ impl fmt::Debug for Violations {
 }
 
 /// One refusal.
-struct Counted {
+struct Denial {
     at: Instant,
     limit_value: i64,
     request_count: i64,
 }
 
-impl Counted {
+impl Denial {
     fn add_to(&self, known: &mut Violation) {
         known.refused += 1;
         known.last = known.last.max(self.at);

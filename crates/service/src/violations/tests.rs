@@ -53,7 +53,7 @@ impl Node {
         drained
     }
 
-    fn scribe(&self, control: &Control) -> ViolationWriter {
+    fn writer(&self, control: &Control) -> ViolationWriter {
         ViolationWriter::new(ViolationWriterConfig {
             violations: self.violations.clone(),
             control: control.clone(),
@@ -65,7 +65,7 @@ impl Node {
     }
 }
 
-fn told(violations: &[Violation]) -> Vec<String> {
+fn shown(violations: &[Violation]) -> Vec<String> {
     let one = |violation: &Violation| {
         let Violation { client_key, rule_id, refused, request_count, limit_value, .. } = violation;
         let (rule_id, shadow) =
@@ -85,7 +85,7 @@ fn refusals_are_counted_by_client_rule_and_minute() {
     node.clock.advance(Span::from_nanos(1));
     node.ask("user:42", 1);
     let drained = node.drain();
-    assert_eq!(told(&drained), ["other few 1: 2 of 1", "user:42 few 3: 2 of 1", "user:42 few 1: 2 of 1"]);
+    assert_eq!(shown(&drained), ["other few 1: 2 of 1", "user:42 few 3: 2 of 1", "user:42 few 1: 2 of 1"]);
     let minute = Instant::from(START).0;
     assert_eq!(
         drained.iter().map(|row| row.minute.0).collect::<Vec<_>>(),
@@ -103,14 +103,14 @@ fn every_rule_that_refused_counts_and_no_other() {
     let node = Node::new();
     let bad = Request::new().with(Attribute::ClientKey, "eve").with(Attribute::Tier, "bad");
     (0..4).for_each(|_| drop(node.engine.decide_now(&bad.cost(3))));
-    assert_eq!(told(&node.drain()), ["eve few 4: 4 of 1", "eve none 4: 5 of 2", "eve trial 4: 4 of 1 in shadow"]);
+    assert_eq!(shown(&node.drain()), ["eve few 4: 4 of 1", "eve none 4: 5 of 2", "eve trial 4: 4 of 1 in shadow"]);
     drop(node.engine.decide_now(&bad.cost(3).peek()));
     drop(node.engine.decide_now(&Request::new().with(Attribute::Ip, "nonsense")));
-    assert_eq!(told(&node.drain()), [""; 0], "nobody was refused");
+    assert_eq!(shown(&node.drain()), [""; 0], "nobody was refused");
     node.engine.set_enforcement(Enforcement::Shadow);
     assert!(node.engine.decide_now(&bad.cost(3)).is_allowed());
     let shadowed = ["eve few 1: 4 of 1 in shadow", "eve none 1: 5 of 2 in shadow", "eve trial 1: 4 of 1 in shadow"];
-    assert_eq!(told(&node.drain()), shadowed, "what would have been refused");
+    assert_eq!(shown(&node.drain()), shadowed, "what would have been refused");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn requests_that_are_refused_together_count_each() {
     let node = Node::new();
     let [a, b] = ["a", "b"].map(|client| Request::new().with(Attribute::ClientKey, client));
     drop(node.engine.decide_all_now(&[a, a, b]));
-    assert_eq!(told(&node.drain()), ["a few 2: 2 of 1"], "and who was fine is no offender");
+    assert_eq!(shown(&node.drain()), ["a few 2: 2 of 1"], "and who was fine is no offender");
 }
 
 /// A store that never answers.
@@ -158,7 +158,7 @@ fn a_refusal_that_was_counted_before_allocates_nothing() {
     let decision = node.engine.decide_now(&request);
     let measured = allocation_counter::measure(|| node.violations.decided(&[request], &decision));
     assert_eq!(measured.count_total, 0);
-    assert_eq!(told(&node.drain()), ["user:42 few 2: 2 of 1"]);
+    assert_eq!(shown(&node.drain()), ["user:42 few 2: 2 of 1"]);
 }
 
 #[test]
@@ -204,13 +204,13 @@ async fn counts_of_one_minute_become_one_row() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();
-    let mut scribe = node.scribe(&control);
+    let mut writer = node.writer(&control);
     node.ask("user:42", 3);
-    scribe.write().await;
+    writer.write().await;
     node.ask("user:42", 4);
-    scribe.write().await;
-    scribe.write().await;
-    assert_eq!(told(&stored(&control).await), ["user:42 few 6: 2 of 1"]);
+    writer.write().await;
+    writer.write().await;
+    assert_eq!(shown(&stored(&control).await), ["user:42 few 6: 2 of 1"]);
     assert_eq!(node.metrics.counts(), (6, 0));
 }
 
@@ -219,7 +219,7 @@ async fn client_keys_are_digests_at_rest() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();
-    let mut config = node.scribe(&control).config;
+    let mut config = node.writer(&control).config;
     config.site_key = Some([7; 32]);
     node.ask("user:canary42", 3);
     ViolationWriter::new(config).write().await;
@@ -236,15 +236,15 @@ async fn client_keys_are_digests_at_rest() {
 async fn what_cannot_be_written_waits_and_the_oldest_go_first() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
-    let mut scribe = node.scribe(&control);
+    let mut writer = node.writer(&control);
     for round in 0..3 {
         (0..9000).for_each(|client| node.ask(&format!("{round}:{client}"), 2));
         node.clock.advance(Span::from_nanos(60_000_000_000));
-        scribe.write().await; // there are no tables yet
+        writer.write().await; // there are no tables yet
     }
     assert_eq!(node.metrics.counts(), (0, 7000));
     control.migrate().await.unwrap();
-    scribe.write().await;
+    writer.write().await;
     assert_eq!(node.metrics.counts(), (20_000, 7000));
     let oldest = ViolationFilter { to: Some(Instant(Instant::from(START).0 + 1)), ..ViolationFilter::default() };
     let of_the_oldest = control.offenders(By::Rule, &oldest, 1).await.unwrap();
@@ -257,15 +257,15 @@ async fn what_is_left_is_written_at_the_end() {
     let control = database(&files);
     control.migrate().await.unwrap();
     node.ask("user:42", 3);
-    tokio::spawn(node.scribe(&control).run(async {})).await.unwrap();
-    assert_eq!(told(&stored(&control).await), ["user:42 few 2: 2 of 1"]);
+    tokio::spawn(node.writer(&control).run(async {})).await.unwrap();
+    assert_eq!(shown(&stored(&control).await), ["user:42 few 2: 2 of 1"]);
 }
 
 #[tokio::test]
 async fn what_is_lost_at_the_end_is_counted() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     node.ask("user:42", 3);
-    node.scribe(&database(&files)).run(async {}).await;
+    node.writer(&database(&files)).run(async {}).await;
     assert_eq!(node.metrics.counts(), (0, 2));
 }
 
@@ -277,10 +277,10 @@ async fn what_is_old_goes() {
     node.ask("early", 2);
     node.clock.advance(Span::from_nanos(12 * 3_600_000_000_000));
     node.ask("late", 2);
-    node.scribe(&control).write().await;
-    node.scribe(&control).prune().await;
+    node.writer(&control).write().await;
+    node.writer(&control).prune().await;
     assert_eq!(stored(&control).await.len(), 2);
     node.clock.advance(Span::from_nanos(12 * 3_600_000_000_000 + 60_000_000_000));
-    node.scribe(&control).prune().await;
-    assert_eq!(told(&stored(&control).await), ["late few 1: 2 of 1"]);
+    node.writer(&control).prune().await;
+    assert_eq!(shown(&stored(&control).await), ["late few 1: 2 of 1"]);
 }

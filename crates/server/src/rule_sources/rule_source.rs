@@ -7,23 +7,23 @@ use tollgate_core::{Digest, KeyHasher, Secret};
 use super::error::{RuleSourceError, Unreadable};
 
 /// Something on disk that says rules: cheap to look at, and read once it looks different. All of it may block.
-pub trait Watched: Send + Sync + 'static {
+pub trait RuleSource: Send + Sync + 'static {
     /// Its content as it was read.
     type Data: Send;
     /// What the content says.
-    type Written: Send;
+    type Compiled: Send;
 
     /// Where it is, for messages.
     fn path(&self) -> &Path;
 
     /// Tells it from what was there before without reading it, or why it cannot be read. Links are followed anew.
-    fn look(&self) -> Result<Stamp, Unreadable>;
+    fn stamp(&self) -> Result<FileStamp, Unreadable>;
 
     /// All of it, as it was at one moment.
-    fn read(&self) -> Result<Content<Self::Data>, Unreadable>;
+    fn read(&self) -> Result<SourceContent<Self::Data>, Unreadable>;
 
     /// What it says.
-    fn compile(&self, data: &Self::Data) -> Result<Self::Written, RuleSourceError>;
+    fn compile(&self, data: &Self::Data) -> Result<Self::Compiled, RuleSourceError>;
 
     /// Whether the place is there and holds nothing. Where rules came from it before, that is a mistake.
     fn is_empty(_: &Self::Data) -> bool {
@@ -31,48 +31,48 @@ pub trait Watched: Send + Sync + 'static {
     }
 
     /// How many rules that is.
-    fn rules(written: &Self::Written) -> usize;
+    fn rules(written: &Self::Compiled) -> usize;
 }
 
 /// Tells what is there from what was there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp(pub(super) Digest);
+pub struct FileStamp(pub(super) Digest);
 
 /// A digest of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fingerprint(pub(super) Digest);
+pub struct ContentFingerprint(pub(super) Digest);
 
 /// Tells one content from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    pub(super) fingerprint: Fingerprint,
-    pub(super) stamp: Stamp,
+pub struct ContentMark {
+    pub(super) fingerprint: ContentFingerprint,
+    pub(super) stamp: FileStamp,
     pub(super) rules: usize,
 }
 
 /// What was read.
 #[derive(Debug)]
-pub struct Content<D> {
+pub struct SourceContent<D> {
     /// The content.
     pub data: D,
     /// Its digest.
-    pub fingerprint: Fingerprint,
+    pub fingerprint: ContentFingerprint,
     /// What a look would have seen.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
-impl Stamp {
-    pub(super) fn of(words: impl IntoIterator<Item = u64>) -> Stamp {
+impl FileStamp {
+    pub(super) fn of(words: impl IntoIterator<Item = u64>) -> FileStamp {
         let mut hasher = KeyHasher::new(Secret::new(*b"rules as they be"));
         words.into_iter().for_each(|word| hasher.word(word));
-        Stamp(hasher.finish())
+        FileStamp(hasher.finish())
     }
 }
 
-impl Fingerprint {
-    pub(super) fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Fingerprint {
+impl ContentFingerprint {
+    pub(super) fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> ContentFingerprint {
         let mut hasher = KeyHasher::new(Secret::new(*b"rules as written"));
         parts.into_iter().for_each(|part| hasher.part(part));
-        Fingerprint(hasher.finish())
+        ContentFingerprint(hasher.finish())
     }
 }

@@ -5,7 +5,7 @@ use tollgate_rules::ruleset::Rule;
 
 use super::options::{Dialect, RenderConfig, ResponseOptions};
 use super::policy::Policy;
-use super::retry::Retry;
+use super::retry::RetryHint;
 
 /// Most rules that header fields list. Clients refuse heads of more than some kilobytes; the body lists them all.
 const LISTED_MAX: usize = 32;
@@ -16,7 +16,7 @@ pub(super) struct RenderInput<'a> {
     /// The deciding rule, and its limit seen from outside.
     pub(super) rule: Option<&'a Rule>,
     pub(super) policy: Option<Policy<'a>>,
-    pub(super) retry: Retry,
+    pub(super) retry: RetryHint,
     /// Refused because the store is away, and not for anything that the caller did.
     pub(super) is_closed: bool,
     pub(super) dialect: Dialect,
@@ -31,8 +31,8 @@ impl<'a> RenderInput<'a> {
         let next = policy.as_ref().and_then(|policy| policy.next);
         let is_closed = decision.verdict == Verdict::Deny && decision.decided_by == DecidedBy::Closed;
         let retry = match is_closed {
-            true => Retry::while_away(config.retry_jitter, options.random),
-            false => Retry::of(decision.retry_after(), next, config.retry_jitter, options.random),
+            true => RetryHint::while_away(config.retry_jitter, options.random),
+            false => RetryHint::of(decision.retry_after(), next, config.retry_jitter, options.random),
         };
         RenderInput { decision, rule, policy, retry, is_closed, dialect: options.dialect }
     }

@@ -11,18 +11,18 @@ use tracing::error;
 
 /// The numbers of a node that has somewhere to keep them.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct GenerationNumbers {
     file: Option<PathBuf>,
     /// The highest one of the process before, until this one has a generation of its own.
     before: u64,
 }
 
-impl Numbers {
+impl GenerationNumbers {
     /// Those that are kept in a directory. A file that cannot be read says nothing.
-    pub(super) fn kept_in(directory: &Path) -> Numbers {
+    pub(super) fn open(directory: &Path) -> GenerationNumbers {
         let file = directory.join("generation");
         let before = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-        Numbers { file: Some(file), before }
+        GenerationNumbers { file: Some(file), before }
     }
 
     /// The number of the next generation: at least `at_least`, which others know too, and above `last`. ModeFile before it is
@@ -32,7 +32,7 @@ impl Numbers {
         let number = last.saturating_add(1).max(at_least).max(after_restart);
         self.before = 0;
         if let Some(file) = &self.file
-            && let Err(error) = keep(file, number)
+            && let Err(error) = write(file, number)
         {
             error!(file = %file.display(), %error, "cannot keep the number of the rules: after a restart it may fall");
         }
@@ -40,11 +40,11 @@ impl Numbers {
     }
 }
 
-fn keep(file: &Path, number: u64) -> std::io::Result<()> {
-    let beside = file.with_extension("new");
-    let mut new = fs::File::create(&beside)?;
+fn write(file: &Path, number: u64) -> std::io::Result<()> {
+    let temporary = file.with_extension("new");
+    let mut new = fs::File::create(&temporary)?;
     writeln!(new, "{number}")?;
-    fs::rename(&beside, file)
+    fs::rename(&temporary, file)
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn numbers_only_grow_over_restarts() {
         let dir = tempfile::tempdir().unwrap();
-        let start = || Numbers::kept_in(dir.path());
+        let start = || GenerationNumbers::open(dir.path());
         let mut numbers = start();
         assert_eq!(numbers.next(0, 3), 3, "the database's number");
         assert_eq!(numbers.next(3, 3), 4, "a file changed");
@@ -68,8 +68,8 @@ mod tests {
     fn what_cannot_be_kept_or_read_stops_nothing() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("generation"), "seven").unwrap();
-        assert_eq!(Numbers::kept_in(dir.path()).next(0, 0), 1);
-        assert_eq!(Numbers::kept_in(&dir.path().join("absent")).next(0, 0), 1);
-        assert_eq!(Numbers::default().next(6, 0), 7);
+        assert_eq!(GenerationNumbers::open(dir.path()).next(0, 0), 1);
+        assert_eq!(GenerationNumbers::open(&dir.path().join("absent")).next(0, 0), 1);
+        assert_eq!(GenerationNumbers::default().next(6, 0), 7);
     }
 }
