@@ -14,7 +14,7 @@ use crate::grpc::GrpcSettings;
 use crate::resp::RespSettings;
 use crate::store::StoreSettings;
 
-/// Everything that can be set. Read and checked: nobody has to ask again whether a value makes sense.
+/// Everything that can be set. Every value is validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Where the data API listens.
@@ -35,7 +35,7 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// How often the rules file is looked at.
     pub reload_interval: Duration,
-    /// Where rules and all about them are kept, and who may change them.
+    /// The control plane.
     pub control: ControlSettings,
     /// Where buckets live.
     pub store: StoreSettings,
@@ -49,7 +49,7 @@ pub struct Config {
     pub tls_cert: Option<PathBuf>,
     /// Its private key, PEM.
     pub tls_key: Option<PathBuf>,
-    /// Who signs the certificates of callers; they need none without it.
+    /// Authorities that sign the certificates of callers; without it they need none.
     pub tls_client_ca: Option<PathBuf>,
     /// Names of which a caller's certificate must have one; any if empty.
     pub tls_client_names: Vec<String>,
@@ -57,7 +57,7 @@ pub struct Config {
     pub metrics_tls_cert: Option<PathBuf>,
     /// Its private key, PEM.
     pub metrics_tls_key: Option<PathBuf>,
-    /// How proxies ask on behalf of their callers.
+    /// Forward-auth: how proxies ask on behalf of their clients.
     pub auth: AuthSettings,
     /// Bounds on connections.
     pub net: NetLimits,
@@ -82,7 +82,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What this node calls itself: as configured, or as its host.
+    /// The name of this node: as configured, or the host name.
     pub fn node_name(&self) -> String {
         self.node.clone().unwrap_or_else(|| {
             let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -90,7 +90,7 @@ impl Config {
         })
     }
 
-    /// The defaults, but every port is chosen by the system, and nothing is kept.
+    /// The defaults, with ports chosen by the system and without a database.
     pub fn for_test() -> Self {
         let control = ControlSettings { db: DbPlace::Off, ..ControlSettings::default() };
         Self { http: vec![Address::loopback(0)], admin: Some(Address::loopback(0)), control, ..Self::default() }

@@ -15,13 +15,13 @@ use crate::settings::SETTINGS;
 pub struct Resolved {
     /// The values.
     pub config: Config,
-    /// Variables that begin with `TOLLGATE_` and are no setting.
+    /// Variables that begin with `TOLLGATE_` and are not settings.
     pub unknown_environment: Vec<UnknownVariable>,
     /// Sources of those that were set, by name.
     pub(super) origins: BTreeMap<&'static str, SettingOrigin>,
 }
 
-/// A variable that looks like ours and is not.
+/// A variable with our prefix that is no setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownVariable {
     /// Its name.
@@ -96,7 +96,7 @@ impl Resolved {
     }
 }
 
-/// A configuration file to begin with: every setting with its default and its help, and none of them set.
+/// A configuration file to start from: every setting with its default and its help, all commented out.
 ///
 /// Defaults that were written down would stay when a later version has better ones.
 pub fn template() -> String {
@@ -156,12 +156,12 @@ fn scalar(text: &str) -> String {
     quoted + "\""
 }
 
-/// A file name may hold a line break, and a comment must not.
+/// Removes line breaks: a file name may contain one, a comment must not.
 fn one_line(text: &str) -> String {
     text.chars().map(|letter| if is_hidden(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
-/// Characters that move the cursor or turn the direction of a text; all have four hexadecimal digits.
+/// Characters that move the cursor or change text direction; all have four hexadecimal digits.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

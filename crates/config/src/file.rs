@@ -15,7 +15,7 @@ use crate::settings::SETTINGS;
 /// Longest file accepted; a full one has a few kilobytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A value of the file and where it stands.
+/// A value of the file and its position.
 #[derive(Debug)]
 pub struct FileEntry {
     pub setting: &'static Setting,
@@ -23,7 +23,7 @@ pub struct FileEntry {
     pub place: Place,
 }
 
-/// What could be read of a file, and what could not.
+/// The values of a file, and its problems.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     pub name: String,
@@ -32,16 +32,16 @@ pub struct ConfigFile {
     pub problems: Problems,
 }
 
-/// Why nothing of a file could be read.
+/// Why a file could not be read at all.
 #[derive(Debug)]
 pub enum ConfigFileError {
     /// It cannot be opened, or is not the kind of file it should be.
     File(Fault),
-    /// It is no text.
+    /// It is not text.
     Text(Report),
 }
 
-/// Reads a file; what is wrong inside is gathered, so that other sources can still be looked at.
+/// Reads a file. Its problems are collected, so that the other sources are still checked.
 pub fn read(path: &Path) -> Result<ConfigFile, ConfigFileError> {
     let name = path.to_string_lossy().into_owned();
     let bytes = read_bounded(path).map_err(ConfigFileError::File)?;
@@ -59,7 +59,7 @@ impl ConfigFile {
     fn read_root(&mut self, root: &Node) {
         match &root.kind {
             Kind::Map(entries) => entries.iter().for_each(|(key, value)| self.read_entry(key, value)),
-            // An empty file says nothing, and a file of nothing but comments is a fine start.
+            // An empty file, or one of comments only, sets nothing.
             Kind::Scalar { text, quoted: false } if text.is_empty() => {}
             _ => {
                 let message = format!("the file should be a map of settings, found {}", root.describe());
@@ -125,7 +125,8 @@ fn unknown(key: &Key) -> Problem {
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, Fault> {
-    // Looked at before it is opened, because opening a FIFO waits for a writer; and after, because names change hands.
+    // Checked before opening, because opening a FIFO waits for a writer; and after, because the name may lead
+    // elsewhere.
     regular(fs::metadata(path).map_err(|error| unreadable(path, &error))?.file_type(), path)?;
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     regular(file.metadata().map_err(|error| unreadable(path, &error))?.file_type(), path)?;

@@ -1,12 +1,12 @@
 //! One configuration for the server, from flags, environment, file and defaults, in this order.
 //!
-//! Every setting is one entry of [`SETTINGS`]: its name, what it takes, its bounds, its help. From this table come the
-//! flags of the command line, the environment variables, the keys of the file, what `tollgate config` prints and the
-//! reference page; the default is whatever [`Config::default`] holds. [`Sources::resolve`] is the only way from text to
-//! [`Config`], and it remembers where each value came from.
+//! Every setting is one entry of [`SETTINGS`]: its name, its kind, its bounds, its help. From this table come the flags
+//! of the command line, the environment variables, the keys of the file, the output of `tollgate config` and the
+//! reference page; defaults are those of [`Config::default`]. [`Sources::resolve`] is the only way from text to
+//! [`Config`], and it records the source of each value.
 //!
-//! A struct read by serde would have been shorter, and would know neither the place of a mistake nor the source of a
-//! value; nested sections were left out because they have no spelling as a flag.
+//! A struct read by serde would be shorter, but would know neither the position of an error nor the source of a value.
+//! There are no nested sections, because they have no spelling as a flag.
 
 mod answer;
 mod auth;

@@ -4,17 +4,17 @@ use std::fmt;
 
 use tollgate_rules::Place;
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SettingOrigin {
-    /// Nobody set it.
+    /// Not set.
     #[default]
     Default,
     /// The file.
     File {
         /// Its name as it was given.
         file: String,
-        /// Where in it.
+        /// The position of the value.
         place: Place,
     },
     /// This variable.

@@ -1,4 +1,4 @@
-//! The reference page, written from the table.
+//! The reference page, generated from the table.
 
 use crate::setting::{Section, Setting};
 use crate::settings::SETTINGS;

@@ -1,4 +1,4 @@
-//! One setting: how it is spelled, what it takes, and where it lives in [`Config`].
+//! One setting: its spellings, its kind, and its field in [`Config`].
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -22,42 +22,42 @@ use crate::{bytes, parse};
 pub struct Setting {
     /// Its key in the file: `max_connections`.
     pub name: &'static str,
-    /// What stands for the value in help: `N`.
+    /// The placeholder of the value in help: `N`.
     pub value_name: &'static str,
-    /// Where it is listed.
+    /// The section that lists it.
     pub section: Section,
     /// One sentence, without a full stop.
     pub help: &'static str,
-    /// What holds when it is not set and has no value by default; empty for the others.
+    /// The behaviour without a value, if it has no default; otherwise empty.
     pub absent: &'static str,
-    /// What it takes, and where it is kept.
+    /// Its kind, and its field in [`Config`].
     pub kind: SettingKind,
 }
 
-/// What belongs together, in the order of every listing.
+/// The sections, in the order of every listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
     /// Addresses.
     Listening,
     /// The rules file.
     Rules,
-    /// What people change while it runs, and where it is kept.
+    /// The control plane.
     Control,
     /// Where buckets live.
     Store,
-    /// Who may ask, and over what.
+    /// Tokens and TLS of callers.
     Access,
-    /// What proxies ask on behalf of their clients.
+    /// Forward-auth.
     Auth,
     /// Bounds on connections.
     Connections,
-    /// What decisions look like to callers.
+    /// How decisions are rendered.
     Answers,
-    /// What the process may take.
+    /// Memory and threads.
     Resources,
-    /// What is written down.
+    /// Logs.
     Logs,
-    /// What tells this node from others.
+    /// The identity of this node.
     Node,
 }
 
@@ -80,10 +80,10 @@ impl Section {
     }
 }
 
-/// The way to a field of [`Config`].
+/// Accesses a field of [`Config`].
 pub type FieldAccess<T> = fn(&mut Config) -> &mut T;
 
-/// What a setting takes, and where it is kept.
+/// The kind of a setting, and its field in [`Config`].
 #[derive(Debug)]
 pub enum SettingKind {
     /// One or more addresses.
@@ -114,13 +114,13 @@ pub enum SettingKind {
     Status(FieldAccess<u16>, &'static [&'static str]),
     /// One word of a few.
     Choice(fn(&mut Config) -> &mut dyn SettingChoice),
-    /// Words of a few, kept joined by commas.
+    /// Several of a few words, joined by commas.
     Words(FieldAccess<String>, &'static [&'static str]),
     /// `off`, a percentage or a duration.
     Jitter(FieldAccess<String>),
     /// Where buckets live. Shown without its password.
     Store(FieldAccess<StorePlace>),
-    /// Where rules and all about them live. Shown without its password.
+    /// The database. Shown without its password.
     Db(FieldAccess<DbPlace>),
     /// Names of any number, joined by commas.
     Names(FieldAccess<Vec<String>>),
@@ -177,7 +177,7 @@ impl Setting {
         matches!(self.kind, SettingKind::Number(..) | SettingKind::MaybeNumber(..) | SettingKind::Status(..))
     }
 
-    /// The words it takes, if they are few.
+    /// The words it accepts, if they are a fixed set.
     pub fn words(&self) -> &'static [&'static str] {
         match &self.kind {
             SettingKind::Status(_, words) | SettingKind::Words(_, words) => words,
@@ -186,7 +186,7 @@ impl Setting {
         }
     }
 
-    /// The stable code of a value that it does not take.
+    /// The stable code of an invalid value.
     pub fn code(&self) -> &'static str {
         match &self.kind {
             SettingKind::Addresses(_) | SettingKind::Address(_) | SettingKind::Networks(_) => "bad-address",
@@ -204,12 +204,12 @@ impl Setting {
         }
     }
 
-    /// Whether it would take this value.
+    /// Checks a value.
     pub fn check(&self, text: &str) -> Result<(), Fault> {
         self.set(&mut Config::default(), &[text])
     }
 
-    /// Sets it. Only lists take more than one text; of others the last one counts.
+    /// Sets it. Only lists accept more than one text; otherwise the last one counts.
     pub fn set(&self, config: &mut Config, texts: &[&str]) -> Result<(), Fault> {
         let text = texts.last().copied().unwrap_or_default();
         match &self.kind {
@@ -233,7 +233,7 @@ impl Setting {
             SettingKind::Choice(at) => {
                 let choice = at(config);
                 let is_one = choice.choose(parse::word(text, choice.names())?);
-                assert!(is_one, "a choice takes the names it lists");
+                assert!(is_one, "a choice accepts the names it lists");
             }
             SettingKind::Words(at, words) => *at(config) = parse::words(texts, words)?,
             SettingKind::Jitter(at) => *at(config) = parse::jitter(text)?,
@@ -250,9 +250,9 @@ impl Setting {
         Ok(())
     }
 
-    /// Its value in the spelling that [`Setting::set`] takes; empty if there is none.
+    /// Its value in the spelling that [`Setting::set`] accepts; empty if there is none.
     pub fn show(&self, config: &Config) -> Vec<String> {
-        // The table has one way to each field, for reading and writing; this is no hot path.
+        // The table has one accessor per field, for reading and writing; this is no hot path.
         let config = &mut config.clone();
         let off_or = |value: Option<String>| vec![value.unwrap_or_else(|| parse::OFF.to_owned())];
         let all_or_off = |all: Vec<String>| if all.is_empty() { off_or(None) } else { all };

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::answer::HEADER_STYLES;
 use crate::setting::{Section, Setting, SettingKind};
 
-/// Settings in the order of every listing; several tables that read as one.
+/// All settings in the order of every listing: several tables read as one.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingTable(&'static [&'static [Setting]]);
 
@@ -84,7 +84,7 @@ static SERVED: &[Setting] = &[
         name: "socket_mode",
         value_name: "MODE",
         section: Section::Listening,
-        help: "Mode of the files of Unix domain sockets, in octal: who may write to one may connect",
+        help: "Mode of Unix domain socket files, in octal: write permission allows connecting",
         absent: "as the umask has it",
         kind: SettingKind::Mode(|config| &mut config.socket_mode),
     },
@@ -103,7 +103,7 @@ static RULES: &[Setting] = &[
         name: "reload_interval",
         value_name: "DURATION",
         section: Section::Rules,
-        help: "How often the rules file is looked at",
+        help: "How often the rules file is checked for changes",
         absent: "",
         kind: SettingKind::Duration(|config| &mut config.reload_interval, Duration::from_millis(10)..=HOUR),
     },
@@ -170,7 +170,7 @@ static OTHERS: &[Setting] = &[
         name: "drain_delay",
         value_name: "DURATION",
         section: Section::Connections,
-        help: "Serve on for this long after SIGTERM, while health checks say no",
+        help: "How long to keep serving after SIGTERM, while health checks fail",
         absent: "",
         kind: SettingKind::Duration(|config| &mut config.net.drain_delay, Duration::ZERO..=HOUR),
     },
@@ -258,7 +258,7 @@ static OTHERS: &[Setting] = &[
         name: "answer",
         value_name: "DETAIL",
         section: Section::Answers,
-        help: "What the body of a refusal by status tells, which proxies pass on: `public`, or `full` with mode, generation and every rule",
+        help: "Detail in the body of a refusal by status, which proxies pass on: `public`, or `full` with mode, generation and every rule",
         absent: "",
         kind: SettingKind::Choice(|config| &mut config.answer.answer),
     },
@@ -290,7 +290,7 @@ static OTHERS: &[Setting] = &[
         name: "log_level",
         value_name: "LEVEL",
         section: Section::Logs,
-        help: "Write log lines of this level and graver ones",
+        help: "Write log lines of this level and more severe ones",
         absent: "",
         kind: SettingKind::Choice(|config| &mut config.log_level),
     },
@@ -329,7 +329,7 @@ static OTHERS: &[Setting] = &[
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// Zero would refuse everybody, and a timeout of days is none.
+/// Zero would reject every request, and a timeout of days is none.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=HOUR;
 const BODIES: RangeInclusive<u64> = 1 << 10..=64 << 20;
 const IN_TRANSIT: RangeInclusive<u64> = 8 << 10..=64 << 30;

@@ -1,4 +1,4 @@
-//! Where values come from, and which one wins: flag, environment, file, default.
+//! The sources of values and their precedence: flag, environment, file, default.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use crate::store::without_passwords;
 
 /// The variable that names the file.
 const FILE_VARIABLE: &str = "TOLLGATE_CONFIG";
-/// What every variable of ours begins with.
+/// The prefix of our variables.
 const PREFIX: &str = "TOLLGATE_";
-/// What those commands read that ask a server; on a machine that does both, the server has nothing to say about them.
+/// Variables of the client commands; the server ignores them.
 const CLIENT_VARIABLES: [&str; 2] = ["TOLLGATE_URL", "TOLLGATE_TOKEN"];
-/// What Kubernetes sets in every container next to a service named `tollgate`; nobody wrote these.
+/// Variables that Kubernetes sets in every container next to a service named `tollgate`.
 const KUBERNETES_PREFIXES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
 
-/// Everything from which a configuration is made, handed in, so that a test needs no process of its own.
+/// All sources of a configuration, passed in so that a test needs no process of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The file, as `--config` names it; without it `TOLLGATE_CONFIG` does.
@@ -36,7 +36,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The variables of this process that are ours to read.
+    /// The variables of this process with our prefix.
     pub fn environment_of_process() -> BTreeMap<String, String> {
         let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
         std::env::vars_os()
@@ -45,7 +45,7 @@ impl Sources {
             .collect()
     }
 
-    /// Reads every source, the weakest first, and tells everything that is wrong with any of them.
+    /// Reads every source, the weakest first, and reports all errors of all of them.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
         let mut draft = ConfigDraft::default();
         if let Some((origin, path)) = self.file() {
@@ -73,7 +73,7 @@ impl Sources {
         self.environment.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Variables that look like ours and are not: typos, most likely.
+    /// Variables with our prefix that are no settings: probably typos.
     fn unknown_environment(&self) -> Vec<UnknownVariable> {
         let known: Vec<String> = SETTINGS.iter().map(Setting::variable).chain([FILE_VARIABLE.to_owned()]).collect();
         let unknown = self.environment.keys().filter(|name| {
@@ -122,7 +122,7 @@ impl ConfigDraft {
         }
     }
 
-    /// Keeps a fault where its reader will look for it.
+    /// Records an error at the source that caused it.
     fn report(&mut self, setting: &Setting, fault: Fault, origin: &SettingOrigin, code: &'static str) {
         let place = match origin {
             SettingOrigin::File { place, .. } => {
@@ -137,7 +137,7 @@ impl ConfigDraft {
     }
 
     fn finish(mut self, unknown_environment: Vec<UnknownVariable>) -> Result<Resolved, ConfigError> {
-        // A value that could not be read is missing for a reason that has been told.
+        // Only without other errors: an invalid value would look like a missing one.
         if self.mistakes.is_empty() && self.file.problems.is_empty() {
             for (name, fault) in self.config.conflicts() {
                 let origin = self.origins.get(name).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Every setting from every source, every kind of mistake with its whole text, and files nobody should hand in.
+//! Every setting from every source, every kind of error with its whole text, and invalid files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use tollgate_rules::yaml;
 
 use super::*;
 
-/// Three values that a setting takes and shows as they stand, neighbours being different.
+/// Three values that a setting accepts and shows unchanged; neighbours differ.
 fn samples(setting: &Setting) -> [String; 3] {
     let own = |texts: [&str; 3]| texts.map(str::to_owned);
     match (&setting.kind, setting.words()) {
@@ -45,7 +45,7 @@ fn samples(setting: &Setting) -> [String; 3] {
     }
 }
 
-/// What a setting does not go without, so that it can be set alone.
+/// The settings that another one requires.
 fn partner(setting: &Setting) -> Option<&'static str> {
     match setting.name {
         "tls_cert" => Some("tls_key: other"),
@@ -259,7 +259,7 @@ fn the_file_may_be_named_by_a_variable_and_better_by_a_flag() {
 }
 
 #[test]
-fn all_mistakes_of_all_sources_are_told_at_once() {
+fn all_errors_of_all_sources_are_reported_at_once() {
     let folder = Folder::new();
     let file = Some(folder.file("# a comment\nmax-connections: 5\nhead_timeout: 60\nhttp: [127.0.0.1:1, \":2\"]\n"));
     let environment = environment(&[("TOLLGATE_HTTP", "here"), ("TOLLGATE_MAX_BODY", "1KB")]);
@@ -308,7 +308,7 @@ fn one_address_serves_one_thing() {
 }
 
 #[test]
-fn exposure_needs_a_word() {
+fn exposure_needs_an_explicit_setting() {
     let open: Address = "0.0.0.0:8080".parse().unwrap();
     let http = Config { http: vec![Address::loopback(1), open.clone()], ..Config::default() };
     let admin = Config { admin: Some(open.clone()), ..Config::default() };
@@ -394,7 +394,7 @@ fn zero_and_too_much_are_refused_for_everything_with_bounds() {
 }
 
 #[test]
-fn values_that_nobody_means() {
+fn invalid_values_are_rejected_with_advice() {
     let cases = [
         ("max_connections", "10_000", "`10_000` is not a number; did you mean 10000?"),
         ("max_connections", "-1", "`-1` is not a number; write a whole number"),
@@ -424,7 +424,7 @@ fn values_that_nobody_means() {
 }
 
 #[test]
-fn files_that_nobody_should_hand_in() {
+fn invalid_files_are_rejected() {
     let folder = Folder::new();
     for empty in ["", "\n", "# nothing\n", "---\n", "{}"] {
         assert_eq!(folder.resolve(empty).unwrap().config, Config::default(), "{empty:?}");
@@ -462,7 +462,7 @@ fn files_that_nobody_should_hand_in() {
 }
 
 #[test]
-fn things_that_are_no_files() {
+fn paths_that_are_not_regular_files_are_rejected() {
     let folder = Folder::new();
     let path = folder.0.path().join("thing");
     let refusal = |path: &Path| {

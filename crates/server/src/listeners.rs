@@ -20,7 +20,7 @@ use crate::surface::Surface;
 
 /// Admin and metrics connections, beside those of callers.
 const OPERATORS_MAX: usize = 256;
-/// From one address, so that many silent connections from one leave room for others.
+/// From one address, so that many silent connections from one host leave room for others.
 const OPERATORS_PER_ADDRESS_MAX: usize = 64;
 
 /// The certificates of the listeners.
@@ -96,7 +96,7 @@ impl Listeners {
         self.0.iter().filter_map(|(surface, listener)| Some((*surface, listener.address().ok()?))).collect()
     }
 
-    /// Serves every listener. Callers drain first; operators last, because they want to see how it ends.
+    /// Serves every listener. Callers drain first; operators last, because they watch the shutdown.
     pub(crate) fn serve(
         self,
         config: &Config,

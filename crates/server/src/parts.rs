@@ -38,7 +38,7 @@ use crate::store::OpenedStore;
 
 /// Everything that lives before a listener.
 pub(crate) struct ServerParts {
-    /// Answers every question.
+    /// Answers the calls of all transports.
     pub(crate) service: Arc<Service>,
     /// Announces and begins the shutdown.
     pub(crate) drain: Drain,
@@ -176,7 +176,7 @@ impl ServerParts {
         scrape.register(self.service.rls_stats.clone());
     }
 
-    /// What the control plane is built around.
+    /// The parts of the control plane.
     pub(crate) fn control_plane(&self) -> ControlPlaneParts {
         ControlPlaneParts {
             engine: self.service.engine.clone(),

@@ -61,7 +61,8 @@ impl Server {
         Ok(server)
     }
 
-    /// The same at once, with the buckets in memory and rules from the file, whatever store and database are configured.
+    /// The same at once, with the buckets in memory and rules from the file, whatever store and database are
+    /// configured.
     pub fn bind(config: Config, log: Option<Lines>) -> Result<Server> {
         Server::bind_on(Arc::new(MonotonicClock::new()), config, log)
     }

@@ -1,5 +1,4 @@
-//! What a server does beside serving: looks whether its files changed, tidies its memory, and tends what it shares with
-//! others.
+//! Periodic work beside serving: reloads changed files, sweeps memory, maintains the shared store.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -22,19 +21,19 @@ use tollgate_service::Service;
 use tollgate_service::store::SecretAgreement;
 use tollgate_telemetry::{Lines, LogThrottle};
 
-/// How often certificates and tokens are looked at, and a few buckets swept.
+/// How often certificates and tokens are checked for changes, and a few buckets are swept.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a shared store is tended: leases renewed and given back, counts told.
+/// How often a shared store is maintained: leases renewed and returned, counts sent.
 const STORE_UPKEEP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The chores of one server.
+/// The periodic work of one server.
 pub(crate) struct Upkeep {
     pub(crate) config: Config,
     pub(crate) parts: ServerParts,
     pub(crate) control_plane: Arc<ControlPlane>,
     pub(crate) tls: Vec<Arc<Tls>>,
-    /// Rung by SIGHUP.
+    /// Notified by SIGHUP.
     pub(crate) reload: Arc<Notify>,
 }
 
@@ -68,7 +67,7 @@ impl Upkeep {
                     }
                 }
                 () = self.reload.notified() => {
-                    info!("reading everything again");
+                    info!("reloading everything");
                     self.parts.reloaders.iter().for_each(Reloader::trigger);
                     self.control_plane.trigger();
                     self.parts.decision_log.iter().for_each(Lines::reopen);
@@ -113,7 +112,7 @@ impl Upkeep {
         }
     }
 
-    /// Reads certificates and tokens again. What cannot be used leaves the old ones in place.
+    /// Reloads certificates, tokens and passwords. After an error the old ones stay in use.
     fn reload_files(&self) {
         self.tls.iter().for_each(|tls| log_reload("certificate", tls.reload()));
         if let (Some(tokens), Some(file)) = (&self.parts.service.tokens, &self.config.token_file) {
@@ -131,7 +130,7 @@ impl Upkeep {
     }
 }
 
-/// Tends a shared store. That it is away or back is told by whoever notices.
+/// Maintains a shared store. The store itself logs when it is away or back.
 async fn upkeep_store(service: &Service) {
     let mut ticks = interval(STORE_UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -141,7 +140,7 @@ async fn upkeep_store(service: &Service) {
     }
 }
 
-/// What changes when a file is written or replaced.
+/// Changes when a file is written or replaced.
 fn stamp(path: &Path) -> Option<[i64; 4]> {
     let facts = fs::metadata(path).ok()?;
     Some([facts.ino().cast_signed(), facts.size().cast_signed(), facts.mtime(), facts.mtime_nsec()])
@@ -149,7 +148,7 @@ fn stamp(path: &Path) -> Option<[i64; 4]> {
 
 fn log_reload(what: &str, reload_files: Result<()>) {
     match reload_files {
-        Ok(()) => info!(what, "read again"),
-        Err(error) => error!(what, error = format!("{error:#}"), "cannot be used; the old ones stay"),
+        Ok(()) => info!(what, "reloaded"),
+        Err(error) => error!(what, error = format!("{error:#}"), "cannot be reloaded; the old version stays in use"),
     }
 }

@@ -1,5 +1,5 @@
-//! DataTokens of those who covers ask: lines of a file, and tokens of the database with the role `check`. Kept as hashes, compared
-//! in constant time.
+//! The tokens of the data API: lines of a file, and tokens of the database with the role `check`. Held as hashes,
+//! compared in constant time.
 
 use std::fs;
 use std::io::Read;
@@ -23,21 +23,21 @@ const TOKEN_BYTES_MAX: usize = 512;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Most tokens of a file: all of them are compared with every token that is presented.
 const TOKENS_MAX: usize = 100;
-/// Most different sets of namespaces that tokens of the database covers be confined to.
+/// Most different sets of namespaces that tokens of the database may be confined to.
 const SCOPES_MAX: usize = 1000;
 
 /// The tokens that open the data API.
 #[derive(Debug, Default)]
 pub struct DataTokens {
-    /// Of the file. These have neither a name nor an end, and open every namespace.
+    /// Hashes of the tokens in the file. These have no name, never expire and cover every namespace.
     hashes: ArcSwap<Vec<Digest>>,
-    /// Of the database, once it is followed.
+    /// The tokens of the database, once it is followed.
     issued: OnceLock<IssuedTokens>,
     /// The sets of namespaces that tokens are confined to, by the number of a [`TokenScope`], which counts from 1.
     scopes: ArcSwap<Vec<Vec<String>>>,
 }
 
-/// DataTokens with a name, an end, namespaces and a role, which can be revoked.
+/// Tokens with a name, an expiry, namespaces and a role, which can be revoked.
 struct IssuedTokens {
     admin_tokens: Arc<AdminTokens>,
     clock: Arc<dyn Clock>,
@@ -45,11 +45,11 @@ struct IssuedTokens {
 
 impl std::fmt::Debug for IssuedTokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Issued").field("book", &self.admin_tokens).finish_non_exhaustive()
+        f.debug_struct("IssuedTokens").field("admin_tokens", &self.admin_tokens).finish_non_exhaustive()
     }
 }
 
-/// What a caller covers ask about: every namespace, or some. A number, so that it travels with a call at no cost.
+/// The namespaces that a caller may ask about: all, or some. A number, so that it travels with a call at no cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenScope(u32);
 
@@ -59,7 +59,7 @@ impl TokenScope {
     /// No namespace.
     pub const NONE: TokenScope = TokenScope(u32::MAX);
 
-    /// True if it opens every namespace.
+    /// True if it covers every namespace.
     pub const fn is_for_all(self) -> bool {
         self.0 == 0
     }
@@ -77,13 +77,12 @@ impl DataTokens {
         Ok(())
     }
 
-    /// Also takes tokens of the database, those with the role `check`.
+    /// Also accepts tokens of the database with the role `check`.
     pub fn follow(&self, admin_tokens: Arc<AdminTokens>, clock: Arc<dyn Clock>) {
         let _ = self.issued.set(IssuedTokens { admin_tokens, clock }); // a server has one database
     }
 
-    /// What `Bearer` and a token open; `None` for no token that is known. Takes as long for a token that is nearly right as
-    /// for any other.
+    /// The scope of `Bearer TOKEN`; `None` for an unknown token. A nearly right token takes as long as any other.
     pub fn authorize(&self, authorization: Option<&[u8]>) -> Option<TokenScope> {
         let (scheme, token) = authorization?.split_at_checked(7)?;
         if !scheme.eq_ignore_ascii_case(b"bearer ") || token.len() > TOKEN_BYTES_MAX {
@@ -110,7 +109,7 @@ impl DataTokens {
         opened.ok().flatten()
     }
 
-    /// The pass for a set of namespaces; `None` if there are too many different ones.
+    /// The scope of a set of namespaces; `None` if there are too many different sets.
     fn scope_of(&self, namespaces: &[String]) -> Option<TokenScope> {
         let find = |scopes: &[Vec<String>]| scopes.iter().position(|scope| scope == namespaces);
         if find(&self.scopes.load()).is_none() {
@@ -126,7 +125,7 @@ impl DataTokens {
         u32::try_from(place + 1).ok().map(TokenScope)
     }
 
-    /// Whether a pass is for a namespace.
+    /// True if a scope covers a namespace.
     pub fn covers(&self, scope: TokenScope, namespace: &str) -> bool {
         let scopes = self.scopes.load();
         let scope = (scope.0 as usize).checked_sub(1).map(|place| scopes.get(place));
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn open_to_whoever_presents_one() {
+    fn a_token_of_the_file_is_accepted() {
         let tokens =
             tokens("# ours\n\n  0123456789abcdef0123456789abcdef  \nfedcba9876543210fedcba9876543210\n").unwrap();
         for good in ["Bearer 0123456789abcdef0123456789abcdef", "bearer fedcba9876543210fedcba9876543210"] {
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_the_database_open_what_they_are_for_until_they_end() {
+    fn tokens_of_the_database_cover_their_namespaces_until_they_expire() {
         let clock = ManualClock::at(Time::from_nanos(50_000));
         let admin_tokens = Arc::new(AdminTokens::new(vec![
             issued("all", Role::Check, None, Some(100)),

@@ -1,5 +1,5 @@
-//! Decisions: at once where the store answers at once, otherwise in two steps, so that a transport pays for a future only
-//! when there is something to wait for.
+//! Decisions: at once where the store answers at once, otherwise in two steps, so that a transport pays for a future
+//! only when there is something to wait for.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tollgate_core::{Request, Time};
@@ -23,7 +23,8 @@ impl Service {
         self.try_decide_from(self.clock.now(), requests).map(|(decision, _)| decision)
     }
 
-    /// The same for pipelined requests: latency counts from `start`, and the time of the decision is the next one's start.
+    /// The same for pipelined requests: latency counts from `start`, and the time of the decision is the next one's
+    /// start.
     pub fn try_decide_from(&self, start: Time, requests: &[Request<'_>]) -> Result<(Decision, Time), PendingCheck> {
         match self.engine.try_decide(requests) {
             Ok(decision) => {
@@ -101,7 +102,8 @@ impl Service {
         self.in_batches.acquire().await.ok()
     }
 
-    /// Records the latency. The time of a decision is this node's own if the store is: reading the clock again is saved.
+    /// Records the latency. The time of a decision is this node's own if the store is: reading the clock again is
+    /// saved.
     fn decided_at(&self, decision: &Decision, start: Time) -> Time {
         if self.engine.store().is_shared() {
             return self.record_latency(start);

@@ -1,5 +1,5 @@
-//! Whether the store is reachable. An unreachable store is no reason to refuse traffic: decisions are made by policy, and a
-//! load balancer that took all nodes out would turn a hiccup of the store into an outage.
+//! Whether the store is reachable. An unreachable store is no reason to refuse traffic: decisions are made by policy,
+//! and a load balancer that took all nodes out would turn a hiccup of the store into an outage.
 
 use serde_json::json;
 use tollgate_telemetry::ShardState;
@@ -7,7 +7,7 @@ use tollgate_telemetry::ShardState;
 use crate::service::Service;
 use crate::store::ProbedShard;
 
-/// How much a health document tells.
+/// How much detail a health document has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthDetail {
     /// For callers: states only.

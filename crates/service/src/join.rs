@@ -1,6 +1,6 @@
-//! Many futures at once, all of their answers in order.
+//! Runs many futures at once and returns their outputs in order.
 //!
-//! Each is looked at when it was woken itself, so that a thousand of them cost a thousand looks and not a million.
+//! Each future is polled only after its own waker fired: a thousand futures cost a thousand polls, not a million.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 
-/// Waits for all of them; at most `width` are under way at the same time.
+/// Waits for all futures; at most `width` run at the same time.
 pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> Vec<F::Output> {
     let mut waiting = futures.fuse();
     let mut answers: Vec<Option<F::Output>> = Vec::new();
@@ -54,7 +54,7 @@ struct RunningFuture<F> {
     waker: Waker,
 }
 
-/// Remembers that its future was woken, and wakes the one that waits for all.
+/// Remembers that its future was woken, and wakes the task that waits for all.
 struct FutureWaker {
     is_woken: AtomicBool,
     task: Arc<Mutex<Waker>>,
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers its number after a while, and knows how many others were under way.
+    /// Returns its number after a while, and records how many ran at once.
     async fn slow(number: u64, under_way: &AtomicUsize, most: &AtomicUsize) -> u64 {
         most.fetch_max(under_way.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(100 - number % 50)).await;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_are_under_way_at_once_and_answer_in_order() {
+    async fn all_run_at_once_and_answer_in_order() {
         for (width, expected) in [(1000, 200), (7, 7), (0, 1)] {
             let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let answers = join((0..200).map(|number| slow(number, &under_way, &most)), width).await;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_is_not_looked_at_for_others() {
+    async fn a_future_is_polled_only_when_its_own_waker_fired() {
         let polls = AtomicUsize::new(0);
         let notify: Vec<tokio::sync::Notify> = (0..100).map(|_| tokio::sync::Notify::new()).collect();
         let waits = notify.iter().map(|notify| {

@@ -1,7 +1,7 @@
 //! The application layer: every question that a transport can ask, answered without sockets.
 //!
-//! A transport turns bytes into a [`CheckRequest`], calls [`Service`], and renders the decision with [`render`]. It never
-//! calls the engine and never touches the metrics of another transport.
+//! A transport turns bytes into a [`CheckRequest`], calls [`Service`], and renders the decision with [`render`]. It
+//! never calls the engine and never touches the metrics of another transport.
 //!
 //! | question | method |
 //! |---|---|

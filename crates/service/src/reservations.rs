@@ -1,7 +1,7 @@
 //! Reservations to be settled and slots to be released.
 //!
-//! The caller holds the state as a signed receipt. That a receipt refunds once is the store's promise; that it charges once
-//! is ensured here, by a bounded memory of settled receipts.
+//! The caller holds the state as a signed receipt. The store guarantees that a receipt refunds once; a bounded memory
+//! of settled receipts here guarantees that it charges once.
 
 use tollgate_core::Span;
 use tollgate_engine::{Decision, Reservation, Settled, random_slot};

@@ -4,16 +4,16 @@ use std::collections::{HashSet, VecDeque};
 
 use parking_lot::Mutex;
 
-/// Reservations that were settled, so that doing it twice changes nothing.
+/// Numbers of settled reservations: settling one again changes nothing.
 #[derive(Debug, Default)]
 pub struct Settlements(Mutex<(HashSet<u64>, VecDeque<u64>)>);
 
 impl Settlements {
-    /// How many are remembered, in a few megabytes. Whoever settles more of them within a day, and then one of the first
-    /// again, may be charged twice for it; refunded twice is nobody, that is the store's to remember.
+    /// How many are remembered, in a few megabytes. A caller that settles more within a day, and then an early one
+    /// again, may be charged twice. Refunds never repeat: the store remembers those.
     const CAPACITY: usize = 1 << 18;
 
-    /// True the first time.
+    /// True the first time a number is settled.
     pub(crate) fn first(&self, number: u64) -> bool {
         let (known, order) = &mut *self.0.lock();
         if !known.insert(number) {
@@ -28,7 +28,7 @@ impl Settlements {
         true
     }
 
-    /// It did not happen after all.
+    /// Forgets a number whose settlement failed.
     pub(crate) fn forget(&self, number: u64) {
         self.0.lock().0.remove(&number);
     }

@@ -1,12 +1,12 @@
 //! A distribution as metrics show it.
 
-/// Counts of values under bounds.
+/// Counts of values by upper bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HistogramFigures {
-    /// All values together.
+    /// Sum of all values.
     pub sum: f64,
-    /// How many there were.
+    /// Number of values.
     pub count: u64,
-    /// How many fell under each bound and not under the one before; the last bound is infinity.
+    /// Number of values under each bound and above the previous one; the last bound is infinity.
     pub buckets: Vec<(f64, u64)>,
 }

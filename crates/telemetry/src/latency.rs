@@ -1,4 +1,4 @@
-//! How long decisions take, as a histogram from a microsecond to a second.
+//! Histogram of decision latency, from a microsecond to a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use tollgate_core::Span;
 use crate::counter::{STRIPES, stripe};
 use crate::histogram::HistogramFigures;
 
-/// Upper bounds in nanoseconds; what takes longer counts under infinity.
+/// Upper bounds in nanoseconds; longer ones count under infinity.
 const BOUNDS: [u64; 19] = [
     1_000,
     2_000,
@@ -30,7 +30,7 @@ const BOUNDS: [u64; 19] = [
     1_000_000_000,
 ];
 
-/// Counts by bound, striped like every counter of the path of requests.
+/// Counts by bound, striped like the counters of the request path.
 #[derive(Debug)]
 pub(super) struct LatencyHistogram(Box<[Stripe]>);
 

@@ -1,10 +1,11 @@
 //! Metrics and logs.
 //!
-//! Nothing here delays a decision. Log lines go into a bounded buffer that a thread writes out ([`Lines`]); counts go into
-//! striped atomics that only a scrape adds up ([`Counter`]). What does not fit is dropped and counted.
+//! Nothing here delays a decision. Log lines go into a bounded buffer that a thread writes out ([`Lines`]); counts go
+//! into striped atomics that only a scrape sums ([`Counter`]). Lines beyond the bound are dropped and counted.
 //!
-//! Decisions are counted here ([`DecisionMetrics`]). Every other crate counts for itself, implements [`MetricFamilies`] and
-//! is registered with the [`Scrape`] by the wiring: a transport's metrics live beside the transport.
+//! Decisions are counted here ([`DecisionMetrics`]). Every other crate has its own metrics, implements
+//! [`MetricFamilies`] and is registered with the [`Scrape`] by the server: a transport's metrics live beside the
+//! transport.
 
 mod counter;
 mod decision_log;

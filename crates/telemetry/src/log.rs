@@ -1,8 +1,7 @@
-//! The server's log: one line per event, for people or as JSON, through [`Lines`] so that no reader can hold it up.
+//! The process log: one line per event, for people or as JSON, through [`Lines`] so that a slow reader never blocks it.
 //!
-//! The lines are put together here rather than by `tracing-subscriber`: its formats escape less than everything, and a
-//! log that a caller can write line breaks into proves nothing. Targets and spans are left out; an event carries what
-//! it has to say in its fields. Keys of callers are never among them.
+//! Lines are formatted here rather than by `tracing-subscriber`, whose formats do not escape everything: a caller could
+//! forge lines. Targets and spans are omitted; an event has all it needs in its fields. Client keys are never logged.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -19,7 +18,7 @@ use super::escape::{EscapingWriter, json_string};
 use super::lines::Lines;
 use super::timestamp::rfc3339;
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `2026-01-31T23:59:59.999Z INFO rules loaded generation=2`.
@@ -40,9 +39,9 @@ pub enum Colours {
 /// The server's log.
 #[derive(Clone)]
 pub struct LogConfig {
-    /// How lines look.
+    /// The format of lines.
     pub format: Format,
-    /// The least important level that is told.
+    /// The least severe level that is logged.
     pub level: Level,
     /// Tells the time of an event.
     pub clock: Arc<dyn Clock>,
@@ -54,7 +53,7 @@ impl LogConfig {
         tracing::subscriber::set_global_default(self.subscriber(lines))
     }
 
-    /// The same for whoever installs it, tests above all.
+    /// The subscriber, for tests that install it themselves.
     pub fn subscriber(self, lines: Lines) -> impl Subscriber + Send + Sync {
         let builder = tracing_subscriber::fmt().with_max_level(self.level).with_writer(LinesMakeWriter(lines));
         builder.event_format(LineFormat { format: self.format, clock: self.clock }).finish()
@@ -77,7 +76,7 @@ impl<'a> MakeWriter<'a> for LinesMakeWriter {
     }
 }
 
-/// Takes each event in one piece, which is how the subscriber writes them.
+/// Receives each event in one write, as the subscriber writes them.
 struct LineWriter<'a>(&'a Lines);
 
 impl io::Write for LineWriter<'_> {
@@ -132,7 +131,7 @@ fn colour(level: Level) -> &'static str {
     }
 }
 
-/// An event's fields, as they will stand in the line.
+/// The fields of an event, formatted for the line.
 struct EventFields {
     format: Format,
     message: String,
@@ -142,7 +141,7 @@ struct EventFields {
 impl EventFields {
     fn text(&mut self, field: &Field, value: &str) {
         match (field.name(), self.format) {
-            ("message", Format::Json) => self.message.push_str(value), // quoted as a whole later
+            ("message", Format::Json) => self.message.push_str(value), // quoted later
             ("message", Format::People(_)) => EscapingWriter(&mut self.message).write_str(value).unwrap_or_default(),
             (name, Format::Json) => {
                 write!(self.fields, ",\"{name}\":").unwrap_or_default();
@@ -213,12 +212,12 @@ mod tests {
 
     fn log_events() {
         info!(generation = 2, file = "rules.yaml", on = true, "rules loaded");
-        debug!("too much to tell");
+        debug!("below the level");
         error!(problem = %"two words", nasty = "\u{1b}[31m\r\n\0", "bad\u{1b}\r\n{}", "\0");
     }
 
     #[test]
-    fn reads_well_and_nothing_from_outside_breaks_a_line() {
+    fn untrusted_text_breaks_no_line() {
         let shown = logged(Format::People(Colours::Off), log_events);
         assert_eq!(
             shown,
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_ours_alone() {
+    fn untrusted_text_sets_no_colours() {
         let shown = logged(Format::People(Colours::On), log_events);
         let second = shown.lines().nth(1).unwrap();
         assert!(second.starts_with("\u{1b}[2m2027-01-15T08:00:00.123Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m bad\\u{1b}"));

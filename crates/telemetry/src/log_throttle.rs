@@ -1,11 +1,11 @@
-//! Says the same thing a few times, then counts: a thousand refused connections must not fill a disk.
+//! Limits repeated log messages: a few are logged, the rest are counted, so that a flood does not fill the disk.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Lets each kind of message pass a few times per period. Kinds are words of this program, so they are few.
+/// Admits each kind of message a few times per period. Kinds are literals of the program, so there are few.
 #[derive(Debug)]
 pub struct LogThrottle {
     max_per_period: u32,
@@ -22,17 +22,17 @@ struct MessageKind {
 }
 
 impl LogThrottle {
-    /// At most `most` messages of a kind in ten seconds.
+    /// At most `max_per_period` messages of a kind in ten seconds.
     pub fn new(max_per_period: u32) -> LogThrottle {
         LogThrottle { max_per_period, period: Duration::from_secs(10), kinds: Mutex::default() }
     }
 
-    /// Once in a minute: for what stays as it is until somebody does something.
+    /// Once a minute: for conditions that last until an operator acts.
     pub fn by_the_minute() -> LogThrottle {
         LogThrottle { period: Duration::from_secs(60), ..LogThrottle::new(1) }
     }
 
-    /// Whether to say it: `Some` with the number of those left out since it was last said, to be told along.
+    /// `Some` if the message may be logged, with the number of messages suppressed since the last one.
     pub fn admit(&self, kind: &'static str) -> Option<u64> {
         let now = Instant::now();
         let mut kinds = self.kinds.lock();
@@ -52,8 +52,7 @@ impl LogThrottle {
         Some(std::mem::take(&mut kind.suppressed))
     }
 
-    /// What was left out and never told, by kind: for a look now and then, and before the end. Only periods that are
-    /// over are told, unless `all`.
+    /// Suppressed messages that no later message reported, by kind. Call it periodically and at the end.
     pub fn summary(&self, periods: Periods) -> Vec<(&'static str, u64)> {
         let now = Instant::now();
         let mut kinds = self.kinds.lock();
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn says_a_few_and_counts_the_rest() {
+    async fn admits_a_few_and_counts_the_rest() {
         let throttle = LogThrottle::new(2);
         let admitted: Vec<Option<u64>> = (0..125).map(|_| throttle.admit("reset")).collect();
         assert_eq!(admitted[..3], [Some(0), Some(0), None]);

@@ -1,4 +1,4 @@
-//! Everything that is counted, and how to count it. Reading it is the business of a [`Scrape`](super::Scrape).
+//! Counts of decisions. A [`Scrape`](super::Scrape) reads them.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use crate::latency::LatencyHistogram;
 use crate::page::{MetricFamilies, MetricsPage};
 use crate::series::{GenerationSeries, RuleSeries, SeriesKind, SeriesLabels, SeriesRegistry};
 
-/// The counts of one server.
+/// Decision counts of one server.
 #[derive(Debug)]
 pub struct DecisionMetrics {
     registry: SeriesRegistry,
     current: ArcSwap<GenerationSeries>,
-    /// Held by whoever makes the next table; others do not wait for it.
+    /// Held while the series of a new generation are made; other threads do not wait for it.
     adopting: Mutex<()>,
     invalid: Counter,
     store_failures: Counter,
@@ -27,7 +27,7 @@ pub struct DecisionMetrics {
     latency: LatencyHistogram,
 }
 
-/// What decided while the store was away: the policy of the strictest rule.
+/// What decided while the store was away: the policy of the strictest rule. A label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FallbackPolicy {
     Allow,
@@ -78,12 +78,12 @@ impl Default for DecisionMetrics {
 }
 
 impl DecisionMetrics {
-    /// Gets ready to count for a generation. Worth calling after every swap; otherwise its first decision does it.
+    /// Prepares counting for a generation. Called after every swap; otherwise its first decision does it.
     pub fn adopt(&self, generation: &Generation) {
         self.adopt_generation(generation.number, &generation.rules);
     }
 
-    /// Notes how long it took to answer.
+    /// Records the latency of a decision.
     #[inline]
     pub fn observe_latency(&self, span: Span) {
         self.latency.observe(span);
@@ -94,7 +94,7 @@ impl DecisionMetrics {
         self.store_failures.add_one();
     }
 
-    /// Counts the requests of one decision, each once: at the rule that decided. Requests that only ask are left out.
+    /// Counts the requests of one decision, each once, at the deciding rule. Peeks are not counted.
     #[inline]
     pub fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
         let kind = match decision.verdict {
@@ -133,7 +133,7 @@ impl DecisionMetrics {
         }
     }
 
-    /// A decision of a generation that is no longer the present one, or not yet.
+    /// Counts a decision of another generation than the current one.
     #[cold]
     fn count_other_generation(
         &self,
@@ -207,12 +207,12 @@ impl EncodeLabelSet for RuleLabels {
     }
 }
 
-/// Requests that only ask charge nothing and stop nobody; those that are only mentioned ask nothing.
+/// Peeks and mentions charge nothing and are not counted.
 fn is_counted(request: &Request<'_>) -> bool {
     !matches!(request.purpose, Purpose::Peek | Purpose::Mention)
 }
 
-/// What shadow rules would have refused, of requests that count.
+/// Rulings of shadow rules that would have denied counted requests.
 fn shadow_denials<'a>(requests: &'a [Request<'_>], decision: &'a Decision) -> impl Iterator<Item = &'a Ruling> {
     let refused = decision.rulings().iter().filter(|ruling| !ruling.enforced && ruling.refused());
     refused.filter(|ruling| requests.get(usize::from(ruling.request)).is_some_and(is_counted))

@@ -1,4 +1,4 @@
-//! The metrics page while it is written.
+//! Writes the metrics page.
 
 use std::fmt;
 use std::sync::Arc;

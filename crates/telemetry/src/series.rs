@@ -1,8 +1,8 @@
-//! The counts of decisions by rule, tier and mode: bounded, found without a lock, and never going back.
+//! Counts of decisions by rule, tier and mode: bounded, found without a lock, monotonic.
 //!
-//! A [`SeriesRegistry`] owns every series by its labels for as long as the process lives. A [`GenerationSeries`] is one generation's shortcut
-//! into it: rules by number, tiers by place, and a series looked up once and then remembered. Only names that rules
-//! files spell out become labels; whatever else callers send counts as [`OTHER`].
+//! A [`SeriesRegistry`] owns every series by its labels for as long as the process lives. A [`GenerationSeries`] is the
+//! index of one generation: rules by id, tiers by position; a series is looked up once. Only names in rules files
+//! become labels; other values of callers count as [`OTHER`].
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -20,10 +20,10 @@ pub const OTHER: &str = "__other__";
 /// Most series by rule. With those of [`OTHER`] and all fixed ones they stay below 10,000 (P29).
 pub(super) const SERIES_MAX: usize = 9_000;
 
-/// Most tiers that are told apart.
+/// Most tiers with their own label.
 const TIERS_MAX: usize = 64;
 
-/// How a request ended, or what a shadow rule would have done.
+/// The metric that a series belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum SeriesKind {
     Allowed,
@@ -31,7 +31,7 @@ pub(super) enum SeriesKind {
     ShadowDenied,
 }
 
-/// Names one series. Tier and mode are empty for shadow rules.
+/// The labels of one series. Tier and mode are empty for shadow rules.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SeriesLabels {
     pub(super) kind: SeriesKind,
@@ -41,7 +41,7 @@ pub(super) struct SeriesLabels {
     pub(super) mode: Option<DecidedBy>,
 }
 
-/// All series there are.
+/// All series.
 #[derive(Debug, Default)]
 pub(super) struct SeriesRegistry(Mutex<BTreeMap<SeriesLabels, Arc<Counter>>>);
 
@@ -61,7 +61,7 @@ impl SeriesRegistry {
         series.entry(labels).or_default().clone()
     }
 
-    /// Makes room in a full book: series of rules that are gone go, too. Until then they stay, and stay what they were.
+    /// If the registry is full, removes the series of removed rules. Until then they keep their values.
     fn evict_removed_rules(&self, rules: &RuleSet) {
         let mut series = self.0.lock();
         if series.len() < SERIES_MAX {
@@ -73,7 +73,7 @@ impl SeriesRegistry {
         });
     }
 
-    /// What every series counts, in the order of their labels.
+    /// The value of every series, ordered by labels.
     pub(super) fn read(&self) -> Vec<(SeriesLabels, u64)> {
         let series: Vec<(SeriesLabels, Arc<Counter>)> =
             self.0.lock().iter().map(|(labels, counter)| (labels.clone(), counter.clone())).collect();
@@ -81,20 +81,20 @@ impl SeriesRegistry {
     }
 }
 
-/// One generation's way into the book.
+/// The series of one generation.
 #[derive(Debug)]
 pub(super) struct GenerationSeries {
     pub(super) generation: u64,
     pub(super) rules: Vec<RuleSeries>,
-    /// No tier, any other tier, and those with a name.
+    /// No tier, any other tier, then the named ones.
     tiers: Vec<Arc<str>>,
-    /// Where no rule decided, by namespace.
+    /// Requests that no rule decided, by namespace.
     undecided: HashMap<Arc<str>, RuleSeries>,
     undecided_by_default: RuleSeries,
     undecided_other: RuleSeries,
 }
 
-/// The place of a tier in its table.
+/// The index of a tier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TierIndex(usize);
 
@@ -107,7 +107,7 @@ pub(super) struct RuleSeries {
     shadow: OnceLock<Arc<Counter>>,
 }
 
-/// What a slot counts for. Names are copied when the first series is made: most of many rules never decide anything.
+/// What a series is about. Names are copied with the first count: most rules never decide.
 #[derive(Debug)]
 enum SeriesSubject {
     Rule(Arc<RuleBody>),
@@ -118,7 +118,7 @@ enum SeriesSubject {
 /// The series of one rule and tier, by mode and outcome.
 type TierSeries = OnceLock<Box<[OnceLock<Arc<Counter>>; 2 * MODES]>>;
 
-/// How many modes there are.
+/// The number of modes.
 const MODES: usize = DecidedBy::ALL.len();
 
 impl GenerationSeries {
@@ -148,7 +148,7 @@ impl GenerationSeries {
         self.rules.get(id.0 as usize)
     }
 
-    /// Where requests count that no rule decided.
+    /// The series of requests that no rule decided.
     pub(super) fn undecided(&self, namespace: &str) -> &RuleSeries {
         match namespace {
             Request::DEFAULT_NAMESPACE => &self.undecided_by_default,
@@ -178,7 +178,7 @@ impl GenerationSeries {
         SeriesLabels { kind, namespace: series.namespace(), rule: series.rule(), tier, mode: Some(mode) }
     }
 
-    /// Counts for a rule of another generation, by its name; slower.
+    /// Counts for a rule of another generation, by name; slower.
     pub(super) fn count_by_name(
         &self,
         registry: &SeriesRegistry,
@@ -219,7 +219,7 @@ impl RuleSeries {
         }
     }
 
-    /// A shadow rule would have refused.
+    /// Counts a denial of a shadow rule.
     pub(super) fn count_shadow(&self, registry: &SeriesRegistry) {
         let labels = || SeriesLabels {
             kind: SeriesKind::ShadowDenied,

@@ -1,6 +1,5 @@
-//! What a shared store, and this node's part in the fleet, tell about themselves: figures in the words of metrics,
-//! whoever counted them. Labels are the number of a shard, its address and the class of an error: as many as there are
-//! servers.
+//! Figures of a shared store and of this node in the fleet, as metrics show them. Labels are the number of a shard, its
+//! address and the class of an error, so the number of series follows the number of servers.
 
 use std::fmt;
 
@@ -12,11 +11,11 @@ use crate::page::{MetricFamilies, MetricsPage};
 /// A shared store, as this node sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoreFigures {
-    /// Every primary server there is.
+    /// Every primary server.
     pub shards: Vec<ShardFigures>,
     /// Nodes that share the buckets, as far as is known.
     pub nodes: Option<u64>,
-    /// Other nodes use the store with another secret: they and this one count apart.
+    /// True if other nodes use the store with another secret and do not share counts with this one.
     pub secret_mismatch: bool,
     /// Nodes that share the store and decide by other rules than this one.
     pub other_rules: Vec<String>,
@@ -24,65 +23,65 @@ pub struct StoreFigures {
     pub overflowed: u64,
     /// Requests that one slot refused after another had charged them.
     pub split: u64,
-    /// Charges given back for it.
+    /// Charges refunded for it.
     pub undone: u64,
-    /// Charges that could not be given back.
+    /// Charges that could not be refunded.
     pub overcharged: u64,
-    /// What this node decides by itself.
+    /// Local state of this node.
     pub own: NodeFigures,
 }
 
 /// One primary server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShardFigures {
-    /// Where it is.
+    /// Its address.
     pub address: String,
-    /// Whether it is asked.
+    /// Whether it is used.
     pub state: ShardState,
-    /// How often it was found to be away.
+    /// Times the breaker opened.
     pub openings: u64,
     /// Attempts to connect.
     pub connects: u64,
-    /// Of those, how many failed.
+    /// Failed attempts.
     pub connect_failures: u64,
-    /// Connections that were given up.
+    /// Broken connections.
     pub broken: u64,
     /// Script calls sent.
     pub calls: u64,
-    /// Checks that they decided.
+    /// Checks decided by script calls.
     pub checks: u64,
     /// Calls sent again, because the first was proven not to have been executed.
     pub resent: u64,
-    /// Scripts sent anew, because the server had forgotten them.
+    /// Scripts reloaded, because the server had lost them.
     pub reloads: u64,
     /// Failures by class.
     pub errors: Vec<(&'static str, u64)>,
     /// Times the server was found to have lost its data.
     pub epoch_changes: u64,
-    /// Times its clock was found to have stepped.
+    /// Times its clock stepped.
     pub clock_steps: u64,
     /// Checks that wait for it now.
     pub waiting: u64,
-    /// How long calls took, in seconds.
+    /// Latency of calls in seconds.
     pub latency: HistogramFigures,
-    /// How many checks went into a call.
+    /// Checks per call.
     pub batches: HistogramFigures,
 }
 
-/// Whether a server is asked.
+/// Whether a server is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShardState {
-    /// It is.
+    /// In use.
     #[default]
     Up,
-    /// A few questions find out whether it is back.
+    /// A few calls probe whether it is back.
     Recovering,
-    /// It is not: decisions about its buckets are made by policy.
+    /// Not used: its buckets are decided by policy.
     Down,
 }
 
 impl ShardState {
-    /// The name in answers and logs.
+    /// The name in responses and logs.
     pub const fn name(self) -> &'static str {
         match self {
             ShardState::Up => "up",
@@ -92,7 +91,7 @@ impl ShardState {
     }
 }
 
-/// Leases, refusals and counts that this node keeps.
+/// Leases, cached denials and counts of this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeFigures {
     /// Leases that can be spent from.
@@ -103,23 +102,23 @@ pub struct NodeFigures {
     pub units_granted: u64,
     /// Units spent.
     pub units_spent: u64,
-    /// Units given back.
+    /// Units returned.
     pub units_returned: u64,
-    /// Units that nobody spent before their lease ended.
+    /// Units unspent when their lease ended.
     pub units_stranded: u64,
-    /// Checks refused without asking the store.
+    /// Checks denied from the cache.
     pub deny_cache_hits: u64,
-    /// Refusals remembered.
+    /// Cached denials.
     pub deny_cache_entries: u64,
     /// Units decided here that the store does not know of yet.
     pub async_pending: u64,
-    /// Units that `consistency: async` let pass above the limit.
+    /// Units that `consistency: async` allowed above the limit.
     pub async_excess: u64,
     /// Calls of the shared store, for whatever reason.
     pub calls: u64,
 }
 
-/// Reads figures when a scrape asks for them; `None` if the store in use has none of the kind.
+/// Reads figures for a scrape; `None` if the store in use has none of the kind.
 pub type StoreReading<T> = Box<dyn Fn() -> Option<T> + Send + Sync>;
 
 /// The families of the store: the one in memory or the shared one.
@@ -145,7 +144,7 @@ impl MetricFamilies for StoreFamilies {
     }
 }
 
-/// A counter that every shard has: its name, its help, and where it stands.
+/// A counter of every shard: name, help and accessor.
 type ShardCounter = (&'static str, &'static str, fn(&ShardFigures) -> u64);
 
 impl StoreFigures {

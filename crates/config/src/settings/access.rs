@@ -1,4 +1,4 @@
-//! The settings of who may ask, and over what.
+//! Settings of tokens and TLS of the data listeners.
 
 use crate::setting::{Section, Setting, SettingKind};
 
@@ -55,7 +55,7 @@ pub(super) static ACCESS: &[Setting] = &[
         name: "tls_client_names",
         value_name: "NAMES",
         section: Section::Access,
-        help: "Of these, only callers whose certificate has one of these names",
+        help: "With tls_client_ca, serve only callers whose certificate has one of these names",
         absent: "any name",
         kind: SettingKind::Names(|config| &mut config.tls_client_names),
     },

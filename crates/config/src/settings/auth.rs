@@ -55,7 +55,7 @@ pub(super) static AUTH: &[Setting] = &[
         name: "trusted_proxies",
         value_name: "NETWORKS",
         section: Section::Auth,
-        help: "Believe proxies in these networks about whom they speak for, or `off`; those on a Unix socket are believed",
+        help: "Trust the client addresses that proxies in these networks send, or `off`; proxies on a Unix socket are always trusted",
         absent: "",
         kind: SettingKind::Networks(|config| &mut config.auth.trusted_proxies),
     },

@@ -34,7 +34,7 @@ pub(super) static CONTROL: &[Setting] = &[
         name: "db_poll_interval",
         value_name: "DURATION",
         section: Section::Control,
-        help: "How often the database is asked for changes that nobody told of",
+        help: "How often the database is polled for changes without a notification",
         absent: "",
         kind: SettingKind::Duration(|config| &mut config.control.poll_interval, POLL_INTERVALS),
     },
@@ -50,7 +50,7 @@ pub(super) static CONTROL: &[Setting] = &[
         name: "violations_retention",
         value_name: "DURATION",
         section: Section::Control,
-        help: "How long it is kept who was refused",
+        help: "How long violations are kept",
         absent: "",
         kind: SettingKind::Duration(|config| &mut config.control.violations_retention, RETENTIONS),
     },
@@ -58,7 +58,7 @@ pub(super) static CONTROL: &[Setting] = &[
         name: "violations_plain_keys",
         value_name: "BOOL",
         section: Section::Control,
-        help: "Keep the client keys of refusals as they are, instead of as digests under the site's key",
+        help: "Store the client keys of violations in plain text, instead of as digests under the site's key",
         absent: "",
         kind: SettingKind::Switch(|config| &mut config.control.violations_plain_keys),
     },
@@ -112,6 +112,6 @@ pub(super) static CONTROL: &[Setting] = &[
     },
 ];
 
-/// Longer than this, and a lost notification would be a rule that nobody enforces.
+/// At most 30 s: after a lost notification, a new rule must not stay unenforced for long.
 const POLL_INTERVALS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
 const RETENTIONS: RangeInclusive<Duration> = Duration::from_secs(3600)..=Duration::from_secs(366 * 86_400);

@@ -1,4 +1,4 @@
-//! The settings of what is compatible with envoyproxy/ratelimit.
+//! Settings of compatibility with envoyproxy/ratelimit.
 
 use crate::setting::{Section, Setting, SettingKind};
 
@@ -39,7 +39,7 @@ pub(super) static ENVOY: &[Setting] = &[
         name: "envoy_shadow",
         value_name: "BOOL",
         section: Section::Rules,
-        help: "Refuse nobody by the rules of envoy_config; what they would have done is told and counted",
+        help: "Deny nothing by the rules of envoy_config; what they would have done is reported and counted",
         absent: "",
         kind: SettingKind::Switch(|config| &mut config.envoy.shadow),
     },
@@ -47,15 +47,15 @@ pub(super) static ENVOY: &[Setting] = &[
         name: "envoy_headers",
         value_name: "NAMES",
         section: Section::Rules,
-        help: "Three names of header fields for limit, remaining and reset, told with every answer by envoy_config's rules",
-        absent: "none are told",
+        help: "Three names of header fields for limit, remaining and reset, sent with every answer by envoy_config's rules",
+        absent: "none are sent",
         kind: SettingKind::Names(|config| &mut config.envoy.headers),
     },
     Setting {
         name: "envoy_dynamic_metadata",
         value_name: "BOOL",
         section: Section::Rules,
-        help: "Tell Envoy the domain, the descriptors and the metadata of limits that pass, as dynamic metadata, with every answer by envoy_config's rules",
+        help: "Send Envoy the domain, the descriptors and the metadata of limits that pass, as dynamic metadata, with every answer by envoy_config's rules",
         absent: "",
         kind: SettingKind::Switch(|config| &mut config.envoy.dynamic_metadata),
     },

@@ -1,4 +1,4 @@
-//! The table of settings of the store.
+//! Settings of the store.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(super) static STORED: &[Setting] = &[
         name: "store_skip_hostname",
         value_name: "BOOL",
         section: Section::Store,
-        help: "Do not compare the names in certificates of the store with its hosts; who signed them is still checked",
+        help: "Do not compare the names in certificates of the store with its hosts; their signatures are still checked",
         absent: "",
         kind: SettingKind::Switch(|config| &mut config.store.skip_hostname),
     },
@@ -90,7 +90,7 @@ pub(super) static STORED: &[Setting] = &[
         name: "require_noeviction",
         value_name: "BOOL",
         section: Section::Store,
-        help: "Refuse to start on a store that evicts buckets when it is full; without it, only complain",
+        help: "Refuse to start on a store that evicts buckets when it is full; without it, only warn",
         absent: "",
         kind: SettingKind::Switch(|config| &mut config.store.require_noeviction),
     },
@@ -130,13 +130,13 @@ pub(super) static STORED: &[Setting] = &[
         name: "async_interval",
         value_name: "DURATION",
         section: Section::Store,
-        help: "How often the store is told what was decided here; for rules with `consistency: async`",
+        help: "How often local decisions are sent to the store; for rules with `consistency: async`",
         absent: "",
         kind: SettingKind::Duration(|config| &mut config.store.async_interval, ASYNC_INTERVALS),
     },
 ];
 
-/// A decision that takes longer than this helps nobody.
+/// A caller does not wait longer than this for a decision.
 const CALL_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(10);
 const LEASE_TTLS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
 const ASYNC_INTERVALS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(1);

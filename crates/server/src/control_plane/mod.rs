@@ -1,4 +1,4 @@
-//! The control plane of one server: a database that is followed, tokens that open the admin API, and the switch.
+//! The control plane of one server: the change feed of the database, admin tokens, and the enforcement mode.
 
 mod mode_file;
 mod open;
@@ -31,21 +31,22 @@ use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::store::ConfiguredStore;
 use tollgate_telemetry::ShardFigures;
 
-/// How often a word that nobody else has heard is told again, and how many ticks pass between telling uses of tokens.
+/// How often a mode that only this node knows is written to the database.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
+/// Ticks of this interval between two writes of token uses.
 const TOKEN_USES_EVERY_TICKS: u64 = 30;
 
-/// What the control plane is built around.
+/// What the control plane needs of the server.
 #[derive(Clone)]
 pub(crate) struct ControlPlaneParts {
     pub(crate) engine: Arc<Engine<ConfiguredStore>>,
     pub(crate) publisher: Arc<RulePublisher>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The key of the digests that clients are found by.
+    /// The key of the digests in client directories.
     pub(crate) secret: Secret,
-    /// From `secret_file`: what the key of the site is made of besides the database's secret.
+    /// From `secret_file`: with the secret of the database, the source of the site key.
     pub(crate) site_secret: Option<[u8; 32]>,
-    /// What the admin API makes its digests and cursors with, where no database has something better.
+    /// The key of the digests and cursors of the admin API, where there is no database.
     pub(crate) admin_secret: [u8; 32],
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Opens the database, if there is one, and puts into force what it says.
+    /// Opens the database, if there is one, and applies its content.
     pub(crate) async fn start(config: &Config, parts: ControlPlaneParts) -> Result<ControlPlane> {
         let mut control_plane = ControlPlane::without_database(config, parts);
         let Some(opened) = open(&config.control).await? else { return Ok(control_plane) };
@@ -86,7 +87,7 @@ impl ControlPlane {
         Ok(control_plane)
     }
 
-    /// A plane that follows nobody: rules come from the file, and nobody may change them.
+    /// A control plane without a database: rules come from files, and the API cannot change them.
     pub(crate) fn without_database(config: &Config, parts: ControlPlaneParts) -> ControlPlane {
         let engine = parts.engine.clone();
         let switchboard = Switchboard::new(move |mode| engine.set_enforcement(enforcement(mode)));
@@ -108,7 +109,7 @@ impl ControlPlane {
         }
     }
 
-    /// The file's word on a namespace comes first, also when clients are entered.
+    /// Settings of a namespace in the rules file take precedence for client keys too.
     fn terms(&self) -> Terms {
         let publisher = self.parts.publisher.clone();
         Terms {
@@ -117,15 +118,15 @@ impl ControlPlane {
         }
     }
 
-    /// What the admin API makes its digests and cursors with: the same on all nodes of a database.
+    /// The key of the digests and cursors of the admin API: the same on all nodes of a database.
     pub(crate) fn admin_secret(&self) -> [u8; 32] {
         let of_database = self.secret.get().filter(|secret| !secret.is_empty());
         let Some(secret) = of_database else { return self.parts.admin_secret };
         digest(&SHA256, secret.as_bytes()).as_ref().first_chunk().copied().unwrap_or(self.parts.admin_secret)
     }
 
-    /// What client keys are hashed with at rest: the same on all nodes of a database, and over restarts. With a
-    /// `secret_file` it does not stand in the database, so that a copy of the tables alone cannot be searched for keys.
+    /// The key of client keys at rest: the same on all nodes of a database, and after restarts. With a `secret_file` it
+    /// cannot be derived from the database alone, so that a copy of the tables cannot be searched for client keys.
     pub(crate) fn site_key(&self) -> [u8; 32] {
         let mut of_site = Context::with_key(&Key::new(HMAC_SHA256, &self.parts.site_secret.unwrap_or_default()));
         of_site.update(b"client keys at rest");
@@ -133,7 +134,7 @@ impl ControlPlane {
         of_site.sign().as_ref().first_chunk().copied().unwrap_or_default()
     }
 
-    /// What becomes of what was read.
+    /// Applies what the feed loaded.
     fn adopt(&self) -> Adopt {
         let (parts, tokens, switchboard) = (self.parts.clone(), self.tokens.clone(), self.switchboard.clone());
         let (mode_file, secret) = (self.mode_file.clone(), self.secret.clone());
@@ -145,27 +146,27 @@ impl ControlPlane {
             if switchboard.set(stored) == stored && before != stored {
                 mode_file.write(stored);
             }
-            let _ = secret.set(loaded.secret.clone()); // a database keeps its own
+            let _ = secret.set(loaded.secret.clone()); // the secret of a database never changes
             in_force
         })
     }
 
-    /// How many rules the file has.
+    /// The number of rules in files.
     pub(crate) fn file_rules(&self) -> usize {
         self.parts.publisher.file_rules().len()
     }
 
-    /// How following stands, for figures.
+    /// The state of the feed, for metrics.
     pub(crate) fn states(&self) -> Option<watch::Receiver<FeedState>> {
         self.feed.as_ref().map(|feed| feed.state())
     }
 
-    /// How following stands now.
+    /// The current state of the feed.
     fn state(&self) -> Option<FeedState> {
         self.feed.as_ref().map(|feed| feed.state().borrow().clone())
     }
 
-    /// What the admin API asks of this node.
+    /// What the admin API needs of this node.
     pub(crate) fn node(&self, files: Vec<watch::Receiver<RuleSourceState>>) -> tollgate_admin::Node {
         let (feed, engine) = (self.feed.clone(), self.parts.engine.clone());
         let changed = move || {
@@ -209,18 +210,18 @@ impl ControlPlane {
         }
     }
 
-    /// Looks at once: somebody sent SIGHUP.
+    /// Polls the database at once.
     pub(crate) fn trigger(&self) {
         self.feed.iter().for_each(|feed| feed.trigger());
     }
 
-    /// What has to be done now and then: never returns.
+    /// Periodic work; never returns.
     pub(crate) async fn run(&self) {
         let Some(control) = &self.control else { return std::future::pending().await };
         tokio::join!(self.listen(), self.write_node_state(control));
     }
 
-    /// Hears other nodes ring.
+    /// Polls the database when another node reports a change.
     async fn listen(&self) {
         let Some(mut listener) = self.parts.engine.store().change_listener() else { return };
         loop {
@@ -229,7 +230,7 @@ impl ControlPlane {
         }
     }
 
-    /// Tells the database what only this node knows.
+    /// Writes state that only this node has to the database.
     async fn write_node_state(&self, control: &Control) {
         let mut ticks = interval(WRITE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -248,8 +249,8 @@ impl ControlPlane {
         }
     }
 
-    /// The mode that was set while the database was away. The call that set it tries first, so that the audit names the
-    /// token; only what is older than that call may last is written by the node.
+    /// Writes a mode that was set while the database was away. The API call that set it tries first, so that the audit
+    /// log names its token; the node writes only a mode that is older than that call can be.
     async fn write_mode(&self, control: &Control) {
         let setting = self.switchboard.setting();
         let is_up = self.state().is_some_and(|state| state.away.is_none());
@@ -263,7 +264,7 @@ impl ControlPlane {
                 self.switchboard.confirm(setting, stored);
                 self.mode_file.write(self.switchboard.setting());
             }
-            Err(why) => debug!(%why, "the mode was not told yet"),
+            Err(why) => debug!(%why, "the mode is not in the database yet"),
         }
     }
 
@@ -273,7 +274,7 @@ impl ControlPlane {
             return;
         }
         if let Err(why) = control.touch_tokens(&used).await {
-            error!(%why, "cannot note when tokens were used");
+            error!(%why, "cannot write the last use of tokens");
         }
     }
 }

@@ -1,9 +1,8 @@
-//! A directory of files as envoyproxy/ratelimit keeps them: one domain each.
+//! A directory of files of envoyproxy/ratelimit, one domain each.
 //!
-//! Every `*.yaml` and `*.yml` in it and in the directories below, in the order of their names. What begins with a dot is
-//! left alone: editors keep copies there, and a mounted ConfigMap the directories behind its links. Links to files are
-//! followed, links to directories only for the directory itself, as that service does; so a deployment may swap one link
-//! and all files change at once.
+//! Reads every `*.yaml` and `*.yml` in it and below, in the order of their names. Names with a leading dot are skipped:
+//! editors keep copies there, and a mounted ConfigMap its hidden directories. Links to files are followed, links to
+//! directories only for the directory itself, as in that service: a deployment can swap one link to change all files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,19 +22,19 @@ use super::limits::{BYTES_MAX, FILES_MAX};
 use super::listed;
 use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 
-/// Deepest directory looked into.
+/// Depth of the deepest directory that is read.
 const DEPTH_MAX: usize = 8;
-/// Most bytes in all of them.
+/// Most bytes of all files together.
 const ALL_BYTES_MAX: u64 = 4 * BYTES_MAX;
 
 /// A directory of domains.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Where it is; links are followed anew at every look.
+    /// Its path; links are resolved at every check.
     pub path: PathBuf,
     /// Whether several files may add to one domain.
     pub duplicates: Duplicates,
-    /// Whether a file may lose more than half of its limits while it is followed.
+    /// Whether a file may lose more than half of its limits while it is watched.
     pub allow_shrink: bool,
     /// The secret and the seed.
     pub options: CompileOptions,
@@ -44,7 +43,7 @@ pub struct Directory {
 /// The files of a directory: name and content.
 pub type Files = Vec<(String, Vec<u8>)>;
 
-/// What the files of a directory say: valid by itself, whatever else is in force beside it.
+/// The domains of a directory: valid by themselves, independent of other sources.
 #[derive(Clone, Debug, Default)]
 pub struct EnvoyDomains {
     /// The domains, in the order of their names.
@@ -58,7 +57,7 @@ pub struct EnvoyDomains {
 }
 
 impl EnvoyDomains {
-    /// Why these look like a part of `before`, unless they may.
+    /// Why these look truncated against `before`, unless shrinking is allowed.
     pub(super) fn shrinkage(&self, before: &EnvoyDomains) -> Option<String> {
         match self.allow_shrink {
             true => None,
@@ -76,7 +75,7 @@ impl Directory {
         Ok((domains, mark))
     }
 
-    /// What the files say, or what is wrong with each of those that are not right.
+    /// The domains of the files, or a report for each invalid file.
     fn parse(&self, files: &Files) -> Result<Vec<Domain>, Vec<Report>> {
         let (mut texts, mut reports) = (Vec::with_capacity(files.len()), Vec::new());
         for (file, bytes) in files {
@@ -107,11 +106,11 @@ impl Directory {
     }
 }
 
-/// What is in a directory.
+/// The YAML files of a directory.
 #[derive(Default)]
 struct YamlPaths {
     found: Vec<PathBuf>,
-    /// Some directory that is too deep to be looked into.
+    /// A directory that is too deep to be read.
     too_deep: Option<PathBuf>,
 }
 
@@ -142,7 +141,7 @@ fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// A problem of one file. One that is gone again was there a moment ago: somebody is at work.
+/// A problem of one file. A file that vanished since it was listed means that the directory is changing.
 fn inside(path: &Path, reason: Unreadable) -> Unreadable {
     match reason {
         Unreadable::Missing | Unreadable::Changing => Unreadable::Changing,
@@ -150,7 +149,7 @@ fn inside(path: &Path, reason: Unreadable) -> Unreadable {
     }
 }
 
-/// A stamp of all files: of their names and of what each looks like.
+/// A stamp of all files: of their names and their stamps.
 fn combined_stamp(stamps: impl IntoIterator<Item = (PathBuf, FileStamp)>) -> FileStamp {
     let words = stamps.into_iter().flat_map(|(path, FileStamp(Digest([a, b])))| {
         let ContentFingerprint(Digest([c, d])) = ContentFingerprint::of([path.as_os_str().as_encoded_bytes()]);
@@ -170,7 +169,7 @@ impl RuleSource for Directory {
     fn stamp(&self) -> Result<FileStamp, Unreadable> {
         let look = |path: PathBuf| {
             let facts = fs::metadata(&path).map_err(Unreadable::from).and_then(|facts| file_facts(&facts));
-            // A dangling link is as good as a change that is under way: it is told once it stays.
+            // A dangling link may be a change in progress: it is reported once it stays.
             let facts = facts.map_err(|reason| Unreadable::Entry(path.display().to_string(), Box::new(reason)))?;
             Ok((path, facts.stamp))
         };
@@ -194,7 +193,7 @@ impl RuleSource for Directory {
         }
         let parts = data.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes.as_slice()]);
         let (fingerprint, stamp) = (ContentFingerprint::of(parts), combined_stamp(stamps));
-        // Files that were swapped one by one, or all at once under our feet, were never meant to be read together.
+        // Files that changed during the read may not belong together.
         if self.stamp()? != stamp {
             return Err(Unreadable::Changing);
         }
@@ -203,7 +202,7 @@ impl RuleSource for Directory {
 
     fn compile(&self, files: &Files) -> Result<EnvoyDomains, RuleSourceError> {
         let invalid = |report| RuleSourceError::Invalid(Box::new(report));
-        // One file at a time: a report is long enough. No report at all would be a bug of ours.
+        // Only the first file: one report is long enough. No report would be a bug.
         let first = |reports: Vec<Report>| reports.into_iter().next().map_or(RuleSourceError::Panicked, invalid);
         let domains = self.parse(files).map_err(first)?;
         let rules = RuleSet::assemble_with(&[], &domains, &self.options)

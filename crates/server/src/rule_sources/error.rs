@@ -7,10 +7,10 @@ use tollgate_rules::Report;
 
 use super::limits::{BYTES_MAX, FILES_MAX};
 
-/// Why a name leads to no rules file.
+/// Why a rules file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// There is nothing of that name.
+    /// No such file.
     Missing,
     /// A directory.
     Directory,
@@ -18,19 +18,19 @@ pub enum Unreadable {
     NotRegular,
     /// More than [`BYTES_MAX`].
     TooLarge,
-    /// Someone wrote to it while it was read.
+    /// It changed while it was read.
     Changing,
     /// A file where a directory should be.
     NotDirectory,
-    /// There is no directory of that name.
+    /// No such directory.
     NoDirectory,
-    /// There is no file left in the directory, and there were some.
+    /// The directory has no files any more.
     Emptied,
     /// More files than are read from one directory.
     TooMany,
     /// A file of the directory, and what is wrong with it.
     Entry(String, Box<Unreadable>),
-    /// The system refused.
+    /// The system refused access.
     Refused(String),
 }
 
@@ -62,18 +62,18 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// Why there are no new rules.
+/// Why rules were not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSourceError {
     /// The file cannot be read.
     Unreadable(Unreadable),
-    /// It can be read and says nothing valid. Prints its first problem with its place; the report has them all.
+    /// It is invalid. Prints the first problem with its position; the report has them all.
     Invalid(Box<Report>),
-    /// It is valid, and does not go together with other rules.
+    /// It is valid, and conflicts with other rules.
     Conflict(String),
-    /// It is valid, and looks like a part of what is in force.
+    /// It is valid, and looks like a truncated version of the active rules.
     Shrunk(String),
-    /// Reading or compiling it panicked, which is a bug of ours; the old rules stay.
+    /// Reading or compiling it panicked, which is a bug; the active rules stay.
     Panicked,
 }
 

@@ -1,8 +1,8 @@
-//! One rules file, from its name to a compiled rule set. Nothing here trusts a name, a size or a kind.
+//! Reads and compiles one rules file, without trusting its name, size or type.
 //!
-//! A name may turn into a pipe, a device or a directory between two looks, so the file is opened without waiting and
-//! judged by its open handle. Its stamp is taken before and after reading: a file that changed meanwhile is reported as
-//! [`Unreadable::Changing`], because half of a rules file can be a valid one.
+//! A path may become a pipe, a device or a directory between two checks, so the file is opened non-blocking and checked
+//! by its open handle. Its stamp is taken before and after reading: a file that changed meanwhile is reported as
+//! [`Unreadable::Changing`], because half of a rules file can be valid.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
@@ -20,33 +20,33 @@ use super::error::{RuleSourceError, Unreadable};
 use super::limits::BYTES_MAX;
 use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 
-/// A rules file, and what compiling it needs. The options stay the same for as long as the server runs: another secret
-/// would move every bucket.
+/// A rules file and its compile options. The options stay the same while the server runs: another secret would move
+/// every bucket.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file; symbolic links are followed anew at every look.
+    /// Its path; links are resolved at every check.
     pub path: PathBuf,
     /// The secret and the seed.
     pub options: CompileOptions,
 }
 
-/// A rules file that was read, and the content it was read from.
+/// A loaded rules file, and the mark of its content.
 #[derive(Debug)]
 pub struct LoadedRulesFile {
-    /// What it says.
+    /// Its rules.
     pub written: Written,
-    /// Its content.
+    /// Identifies its content.
     pub mark: ContentMark,
 }
 
-/// What a rules file says: valid by itself, whatever else is in force beside it.
+/// The rules of a file: valid by themselves, independent of other sources.
 #[derive(Debug)]
 pub struct Written {
     /// Its rules, compiled.
     pub rules: RuleSet,
-    /// The same as they were read, to be put together with others.
+    /// The same uncompiled, to be combined with other sources.
     pub file: RuleFile,
-    /// The same as a tree, to be shown.
+    /// The same as a YAML tree, for the admin API.
     pub tree: Node,
 }
 
@@ -73,7 +73,7 @@ impl Source {
             warn!(file = %name, line, column, warning = %warning.message, "a rule may not do what it was written for");
         }
         if !warnings.problems.is_empty() {
-            warn!(warnings = warnings.problems.len() + warnings.more, "tollgate rules lint {name} tells more");
+            warn!(warnings = warnings.problems.len() + warnings.more, "tollgate rules lint {name} shows all warnings");
         }
         Ok(Written { rules, file, tree })
     }
@@ -105,7 +105,7 @@ impl RuleSource for Source {
     }
 }
 
-/// The content of a file as it was at one moment, and its stamp.
+/// A consistent content of a file, and its stamp.
 pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileStamp), Unreadable> {
     let file = open(path)?;
     let before = file_facts(&file.metadata()?)?;
@@ -121,16 +121,16 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileStamp), Unreadable> {
     Ok((bytes, after.stamp))
 }
 
-/// Warnings about one file that are logged; the command line tells all of them.
+/// Most warnings that are logged per file; `tollgate rules lint` shows all.
 const WARNINGS_MAX: usize = 5;
 
-/// Opens for reading without waiting: a pipe without a writer would hold whoever opens it.
+/// Opens non-blocking: opening a pipe without a writer would block.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// What is known of a file without reading it.
+/// Stamp and size of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileFacts {
     pub(super) stamp: FileStamp,

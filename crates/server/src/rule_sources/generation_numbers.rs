@@ -1,7 +1,7 @@
-//! The highest number that a generation of this node has had, in a file: numbers only grow, also over a restart.
+//! The highest generation number of this node, in a file: numbers only grow, even over restarts.
 //!
-//! Numbers are those of the database, and run ahead of them where a rules file changed in between. A node that started
-//! again from the database's number alone would give one number to two generations.
+//! Numbers follow the database, and run ahead of it where a rules file changed in between. A restarted node that used
+//! the database's number alone would give one number to two generations.
 
 use std::fs;
 use std::io::Write;
@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 
 use tracing::error;
 
-/// The numbers of a node that has somewhere to keep them.
+/// Assigns generation numbers.
 #[derive(Debug, Default)]
 pub(super) struct GenerationNumbers {
     file: Option<PathBuf>,
-    /// The highest one of the process before, until this one has a generation of its own.
+    /// The highest number of the previous process, until this one has a generation.
     before: u64,
 }
 
 impl GenerationNumbers {
-    /// Those that are kept in a directory. A file that cannot be read says nothing.
+    /// Continues the numbers in a directory. An unreadable file is ignored.
     pub(super) fn open(directory: &Path) -> GenerationNumbers {
         let file = directory.join("generation");
         let before = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         GenerationNumbers { file: Some(file), before }
     }
 
-    /// The number of the next generation: at least `at_least`, which others know too, and above `last`. ModeFile before it is
-    /// used: a crash in between skips a number, and repeats none.
+    /// The number of the next generation: at least `at_least`, the number of the database, and above `last`. Written
+    /// before it is used: a crash in between skips a number, and repeats none.
     pub(super) fn next(&mut self, last: u64, at_least: u64) -> u64 {
         let after_restart = if self.before > at_least { self.before.saturating_add(1) } else { 0 };
         let number = last.saturating_add(1).max(at_least).max(after_restart);
@@ -34,7 +34,7 @@ impl GenerationNumbers {
         if let Some(file) = &self.file
             && let Err(error) = write(file, number)
         {
-            error!(file = %file.display(), %error, "cannot keep the number of the rules: after a restart it may fall");
+            error!(file = %file.display(), %error, "cannot write the generation: it may decrease after a restart");
         }
         number
     }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_or_read_stops_nothing() {
+    fn an_unwritable_or_malformed_file_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("generation"), "seven").unwrap();
         assert_eq!(GenerationNumbers::open(dir.path()).next(0, 0), 1);

@@ -2,7 +2,7 @@
 
 use tollgate_rules::yaml;
 
-/// Longest file accepted: as much as the reader of rules takes, 16 MiB.
+/// Longest file accepted, 16 MiB: the limit of the rules parser.
 pub const BYTES_MAX: u64 = yaml::TEXT_BYTES_MAX as u64;
 
 /// Most files read from one directory.

@@ -1,8 +1,8 @@
-//! Where rules come from: a file, read with care and followed while the server runs, and a database beside it.
+//! The sources of rules: a rules file, the files of envoyproxy/ratelimit, and the database.
 //!
-//! [`Source`] reads and compiles one file, [`Directory`] the files of envoyproxy/ratelimit; a [`Reloader`] follows either
-//! and hands everything new and valid to the [`RulePublisher`], which puts all rules together and into force.
-//! What does not read or compile never replaces what does.
+//! [`Source`] reads and compiles one rules file, [`Directory`] the files of envoyproxy/ratelimit. A [`Reloader`]
+//! watches either and passes valid changes to the [`RulePublisher`], which combines the rules of all sources and
+//! activates them. Invalid content never replaces the active rules.
 
 mod directory;
 mod error;

@@ -1,11 +1,11 @@
-//! What the file says and what the database says, put together and put into force.
+//! Combines the rules of all sources and activates them.
 //!
-//! The file comes first: its rules are what somebody deployed and reviewed, and nobody changes them through the API. A
-//! rule of the database that has the name of one in the file is left out, and said to be; settings of a namespace that
-//! both describe are the file's; of a client that both know, what the file says counts.
+//! The rules file takes precedence: it was reviewed and deployed, and the API cannot change it. A rule of the database
+//! with the name of a rule in the file is hidden, and reported as such; settings of a namespace and of a client that
+//! both have are the file's.
 //!
-//! The domains of Envoy's files are namespaces of their own. One that a rules file describes too is refused; rules of
-//! the database in such a namespace are left out.
+//! The domains of Envoy's files are namespaces of their own. One that the rules file also has is rejected; rules of the
+//! database in such a namespace are hidden.
 //!
 //! Overrides and switches live in the database and name a rule by namespace and name, so they apply to rules of any
 //! source.
@@ -33,10 +33,10 @@ use super::file::Written;
 use super::generation_numbers::GenerationNumbers;
 use super::listed;
 
-/// Rules that are left out because of a file, and told about one by one.
+/// Most hidden rules that are listed.
 const HIDDEN_LISTED_MAX: usize = 100;
 
-/// Puts rules into force, from wherever they come.
+/// Combines and activates the rules of all sources.
 pub struct RulePublisher {
     engine: Arc<Engine<ConfiguredStore>>,
     metrics: Arc<DecisionMetrics>,
@@ -45,7 +45,7 @@ pub struct RulePublisher {
     listed: ArcSwap<Vec<FileRule>>,
 }
 
-/// What rules are put together from.
+/// The rules of each source.
 #[derive(Default)]
 struct RuleInputs {
     file: Option<Arc<RuleFile>>,
@@ -61,7 +61,7 @@ struct RuleInputs {
 }
 
 impl RulePublisher {
-    /// For an engine whose rules come from `file`, if from anywhere.
+    /// A publisher without rules.
     pub fn new(
         engine: Arc<Engine<ConfiguredStore>>,
         metrics: Arc<DecisionMetrics>,
@@ -75,19 +75,19 @@ impl RulePublisher {
         self.listed.load_full()
     }
 
-    /// The bits of an IPv6 address that count, and the Unicode form of keys, if the file says so of this namespace.
+    /// The IPv6 prefix length and the Unicode form of client keys, if the file sets them for this namespace.
     pub fn identities_of_file(&self, namespace: &str) -> Option<(u8, Normalize)> {
         let inputs = self.inputs.lock();
         let file = inputs.file.as_ref().filter(|file| file.namespace == namespace);
         file.map(|file| (file.ipv6_prefix, file.normalize))
     }
 
-    /// Keeps the numbers of generations in a directory, and goes on from those that are kept there.
+    /// Stores generation numbers in a directory, and continues those that are there.
     pub fn keep_numbers(&self, directory: &Path) {
         self.inputs.lock().numbers = GenerationNumbers::open(directory);
     }
 
-    /// What the file says at the start, to be put into force together with what the database says, or by
+    /// Sets the rules of the file at the start. They become active together with those of the database, or by
     /// [`settle`](RulePublisher::settle).
     pub fn hold(&self, written: Written) {
         let Written { rules, file, tree } = written;
@@ -97,7 +97,7 @@ impl RulePublisher {
         self.list(&inputs);
     }
 
-    /// What Envoy's files say at the start, in the same way. Fails where the rules file is about one of their domains.
+    /// Sets the domains of Envoy's files at the start, likewise. Fails if the rules file has one of them as namespace.
     pub fn hold_domains(&self, domains: EnvoyDomains) -> Result<(), RuleSourceError> {
         let mut inputs = self.inputs.lock();
         inputs.domains = domains;
@@ -105,7 +105,7 @@ impl RulePublisher {
         inputs.conflict()
     }
 
-    /// The start is over: what is held is put into force, unless a database did so.
+    /// Ends the start: activates the held rules, unless the database has done so.
     pub fn settle(&self) {
         let mut inputs = self.inputs.lock();
         let held = inputs.held.take();
@@ -117,7 +117,7 @@ impl RulePublisher {
         }
     }
 
-    /// The file says something new. Answers the generation that this makes.
+    /// Applies a new version of the rules file. Returns the new generation.
     pub fn file(&self, written: Written) -> Result<u64, RuleSourceError> {
         let Written { rules, file, tree } = written;
         let listed = listed::of_file(&rules, &file, &tree);
@@ -138,7 +138,7 @@ impl RulePublisher {
         Ok(self.assemble(&mut inputs).unwrap_or_else(|| self.engine.rules().number))
     }
 
-    /// Envoy's files say something new. Answers the generation that this makes.
+    /// Applies a new version of Envoy's files. Returns the new generation.
     pub fn domains(&self, domains: EnvoyDomains) -> Result<u64, RuleSourceError> {
         let mut inputs = self.inputs.lock();
         if let Some(problem) = domains.shrinkage(&inputs.domains) {
@@ -153,14 +153,14 @@ impl RulePublisher {
         Ok(self.assemble(&mut inputs).unwrap_or_else(|| self.engine.rules().number))
     }
 
-    /// The database says something new; false if it cannot be put into force.
+    /// Applies a new version of the database; false if the rules cannot be combined.
     pub fn database(&self, loaded: Arc<Loaded>) -> bool {
         let mut inputs = self.inputs.lock();
         inputs.database = Some(loaded);
         self.assemble(&mut inputs).is_some()
     }
 
-    /// Rules of the database that are left out because of a file, by namespace and id.
+    /// Rules of the database that a file hides, by namespace and id.
     pub fn hidden(&self) -> Vec<(String, String)> {
         self.inputs.lock().hidden.iter().take(HIDDEN_LISTED_MAX).cloned().collect()
     }
@@ -207,7 +207,7 @@ impl RulePublisher {
         let domains: Vec<DomainPart<'_>> = domains.collect();
         let generation = inputs.database.as_ref().map_or(0, |loaded| loaded.state.generation);
         let at_least = u64::try_from(generation).unwrap_or(0);
-        // What did not change is shared with what is in force.
+        // Unchanged rules are shared with the active generation.
         let before = self.engine.rules();
         match before.rules.succeed(&assembled, &domains, &self.options) {
             Ok(rules) => {
@@ -218,16 +218,20 @@ impl RulePublisher {
                 Some(generation)
             }
             Err(problems) => {
-                // Each part was valid by itself, so this is our mistake; what is in force stays.
+                // Each source was valid by itself, so this is a bug; the active rules stay.
                 let (problems, more) = problems.into_parts();
                 let first = problems.first().map_or("", |problem| problem.message.as_str());
-                error!(problem = first, more = problems.len() + more, "rules do not go together; those in force stay");
+                error!(
+                    problem = first,
+                    more = problems.len() + more,
+                    "cannot combine the rules of all sources; the active rules stay"
+                );
                 None
             }
         }
     }
 
-    /// Lists the rules of files as they are now.
+    /// Updates the list of file rules.
     fn list(&self, inputs: &RuleInputs) {
         self.listed.store(Arc::new(inputs.listed.iter().chain(&inputs.domains.listed).cloned().collect()));
     }
@@ -241,7 +245,7 @@ impl RulePublisher {
 }
 
 impl RuleInputs {
-    /// A namespace has rules, or it is a domain.
+    /// A name is either the namespace of the rules file or a domain.
     fn conflict(&self) -> Result<(), RuleSourceError> {
         let Some(file) = &self.file else { return Ok(()) };
         match self.domains.domains.iter().any(|domain| domain.name == file.namespace) {
@@ -274,7 +278,7 @@ impl Assembled<'_> {
     }
 }
 
-/// The file with the switches that the database has for rules of its namespace.
+/// The file with the modes that the database sets for rules of its namespace.
 fn switched<'a>(file: &'a RuleFile, database: &RuleFile) -> Cow<'a, RuleFile> {
     match database.modes.is_empty() {
         true => Cow::Borrowed(file),
@@ -282,14 +286,14 @@ fn switched<'a>(file: &'a RuleFile, database: &RuleFile) -> Cow<'a, RuleFile> {
     }
 }
 
-/// The rules of the database that stand beside those of a file: all but those whose names the file has.
+/// The rules of the database that the file does not hide by name.
 fn beside<'a>(
     file: &RuleFile,
     rules: &'a [Arc<RuleSpec>],
     hidden: &mut BTreeSet<(String, String)>,
 ) -> Cow<'a, [Arc<RuleSpec>]> {
-    // A rule that has no name in the file has the one that it is shown by, and the one under which an import would have
-    // stored it. Names that differ only in case are the same.
+    // An unnamed rule of the file has the name it is listed under, and the one that an import would have stored. Names
+    // are compared without case.
     let names = stable_names(file).into_iter().chain(generated_names(file));
     let names: HashSet<String> = names.map(|name| name.to_ascii_lowercase()).collect();
     let mut folded = String::new();

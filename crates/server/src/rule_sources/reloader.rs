@@ -1,4 +1,4 @@
-//! The handle of the task that follows rules on disk.
+//! The handle of the task that watches rules on disk.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::state::RuleSourceState;
 use super::watch::Watcher;
 use super::watch_config::WatchConfig;
 
-/// Follows one rules file, or one directory, for as long as it lives.
+/// Watches one rules file or directory until it is dropped.
 pub struct Reloader {
     trigger: Arc<Notify>,
     state: watch::Receiver<RuleSourceState>,
@@ -19,19 +19,19 @@ pub struct Reloader {
 }
 
 impl Reloader {
-    /// Starts to follow, on the runtime of the caller.
+    /// Starts to watch, on the runtime of the caller.
     pub fn start<S: RuleSource>(config: WatchConfig<S>) -> Reloader {
         let trigger = Arc::new(Notify::new());
         let (watcher, state) = Watcher::new(config, trigger.clone());
         Reloader { trigger, state, task: tokio::spawn(watcher.run()).abort_handle() }
     }
 
-    /// Reloads at once, also if the file looks unchanged. For SIGHUP; never waits.
+    /// Reloads at once, even if the stamp is unchanged. For SIGHUP; never waits.
     pub fn trigger(&self) {
         self.trigger.notify_one();
     }
 
-    /// How things stand, to look at or to wait on.
+    /// The state of the source.
     pub fn state(&self) -> watch::Receiver<RuleSourceState> {
         self.state.clone()
     }

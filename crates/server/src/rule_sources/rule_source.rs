@@ -1,4 +1,4 @@
-//! What rules are read from, as the task that follows it sees it.
+//! The trait of watched rule sources.
 
 use std::path::Path;
 
@@ -6,35 +6,35 @@ use tollgate_core::{Digest, KeyHasher, Secret};
 
 use super::error::{RuleSourceError, Unreadable};
 
-/// Something on disk that says rules: cheap to look at, and read once it looks different. All of it may block.
+/// Rules on disk: cheap to check for changes, read after a change. All methods may block.
 pub trait RuleSource: Send + Sync + 'static {
-    /// Its content as it was read.
+    /// Its raw content.
     type Data: Send;
-    /// What the content says.
+    /// Its compiled rules.
     type Compiled: Send;
 
-    /// Where it is, for messages.
+    /// Its path, for messages.
     fn path(&self) -> &Path;
 
-    /// Tells it from what was there before without reading it, or why it cannot be read. Links are followed anew.
+    /// A stamp that changes with the content, without reading it. Resolves links.
     fn stamp(&self) -> Result<FileStamp, Unreadable>;
 
-    /// All of it, as it was at one moment.
+    /// Reads a consistent content.
     fn read(&self) -> Result<SourceContent<Self::Data>, Unreadable>;
 
-    /// What it says.
+    /// Compiles the content.
     fn compile(&self, data: &Self::Data) -> Result<Self::Compiled, RuleSourceError>;
 
-    /// Whether the place is there and holds nothing. Where rules came from it before, that is a mistake.
+    /// True if the source exists and is empty. After it had rules, that is an error.
     fn is_empty(_: &Self::Data) -> bool {
         false
     }
 
-    /// How many rules that is.
+    /// The number of rules.
     fn rules(written: &Self::Compiled) -> usize;
 }
 
-/// Tells what is there from what was there before.
+/// Changes when a file changes, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp(pub(super) Digest);
 
@@ -42,7 +42,7 @@ pub struct FileStamp(pub(super) Digest);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentFingerprint(pub(super) Digest);
 
-/// Tells one content from another.
+/// Identifies a loaded content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentMark {
     pub(super) fingerprint: ContentFingerprint,
@@ -50,14 +50,14 @@ pub struct ContentMark {
     pub(super) rules: usize,
 }
 
-/// What was read.
+/// The content of a source.
 #[derive(Debug)]
 pub struct SourceContent<D> {
     /// The content.
     pub data: D,
     /// Its digest.
     pub fingerprint: ContentFingerprint,
-    /// What a look would have seen.
+    /// Its stamp.
     pub stamp: FileStamp,
 }
 

@@ -1,13 +1,12 @@
-//! Follows rules on disk by looking at them, twice a second: a file, or a directory of files.
+//! Watches rules on disk by polling, twice a second: a file, or a directory of files.
 //!
-//! Looking beats being told. A notification is bound to an inode, and rules files change theirs: editors rename over
-//! them, deployments swap a symbolic link, a ConfigMap flips the `..data` link two levels up; network file systems
-//! notify nobody. One `stat` that follows links sees all of these alike, costs a few microseconds and never needs to be
-//! set up again.
+//! Polling is more robust than notifications. Those are bound to an inode, and rules files change theirs: editors
+//! rename over them, deployments swap a symbolic link, a ConfigMap flips the `..data` link two levels up; network file
+//! systems send none. One `stat` that follows links sees all of these, costs a few microseconds and needs no set-up.
 //!
-//! A change is read once it has settled: two looks a moment apart agree. A file that never settles is read all the same
-//! after a while. Content is compared by digest, so that a file touched, renamed or put back is no reload, and the same
-//! mistake is reported once. Whatever goes wrong, the rules in force stay.
+//! A change is read once two checks agree. A file that never settles is read after a while all the same. Content is
+//! compared by digest, so that a file touched, renamed or restored is no reload, and the same error is reported once.
+//! After any error the active rules stay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +23,7 @@ use super::watch_config::{Apply, Pace, WatchConfig};
 
 type StampResult = Result<FileStamp, Unreadable>;
 
-/// Why the file is being read.
+/// Why a source is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReloadCause {
     Changed,
@@ -39,17 +38,17 @@ pub(super) struct Watcher<S: RuleSource> {
     apply: Apply<S::Compiled>,
     trigger: Arc<Notify>,
     state: watch::Sender<RuleSourceState>,
-    /// What the last look that was acted upon saw; `None` to look closer next time.
+    /// The result of the last check that was acted upon; `None` to read again at the next one.
     seen: Option<StampResult>,
-    /// What could be looked at and not be read, and why.
+    /// The stamp of a file that could not be read, and why.
     unread: Option<(FileStamp, Unreadable)>,
-    /// The content last tried, valid or not.
+    /// The last content that was tried, valid or not.
     tried: Option<ContentFingerprint>,
-    /// The content in force.
+    /// The active content.
     in_force: Option<ContentFingerprint>,
 }
 
-/// What came of reading the file.
+/// The result of reading a source.
 enum ReloadAttempt {
     Same(FileStamp, ContentFingerprint),
     Loaded(ContentMark, u64),
@@ -103,7 +102,7 @@ impl<S: RuleSource> Watcher<S> {
         }
     }
 
-    /// Waits, or not any longer once somebody asks.
+    /// Waits for `span`, or until a reload is requested.
     async fn wait(&self, span: Duration) -> ReloadCause {
         tokio::select! {
             () = sleep(span) => ReloadCause::Changed,
@@ -111,7 +110,7 @@ impl<S: RuleSource> Watcher<S> {
         }
     }
 
-    /// Looks until two looks agree; answers the last one, and whether they did.
+    /// Checks until two checks agree; returns the last one, and whether they did.
     async fn settle(&self, mut look: StampResult) -> (ReloadCause, bool, StampResult) {
         let deadline = Instant::now() + self.pace.settle_max;
         loop {
@@ -125,7 +124,7 @@ impl<S: RuleSource> Watcher<S> {
         }
     }
 
-    /// Off the runtime, as every touch of the file: a network file system may take its time.
+    /// On a blocking thread, as all file access: a network file system may be slow.
     async fn look(&self) -> StampResult {
         let source = self.source.clone();
         let look = tokio::task::spawn_blocking(move || source.stamp()).await;
@@ -133,14 +132,14 @@ impl<S: RuleSource> Watcher<S> {
         look.unwrap_or_else(|error| Err(Unreadable::Refused(error.to_string())))
     }
 
-    /// Reads the file and, if its content is new, tries it.
+    /// Reads the source and applies new content.
     async fn read(&mut self, stamp: FileStamp, cause: ReloadCause) {
         let (source, apply) = (self.source.clone(), self.apply.clone());
-        // Content that failed is tried again when somebody asks: they want to hear why.
+        // A requested reload tries failed content again, to report why it fails.
         let tried = self.tried.filter(|_| cause == ReloadCause::Changed);
         let known = [self.in_force, tried];
         let attempt = tokio::task::spawn_blocking(move || attempt(&*source, &apply, known)).await;
-        self.seen = Some(Ok(stamp)); // what panicked is not tried again before it changes
+        self.seen = Some(Ok(stamp)); // content that panicked is not tried again before it changes
         match attempt.unwrap_or(ReloadAttempt::Failed(RuleSourceError::Panicked)) {
             ReloadAttempt::Failed(RuleSourceError::Unreadable(reason)) => self.retry_unreadable(stamp, reason, cause),
             attempt => self.conclude(attempt, cause),
@@ -152,7 +151,7 @@ impl<S: RuleSource> Watcher<S> {
         match attempt {
             ReloadAttempt::Same(stamp, fingerprint) => self.unchanged(stamp, fingerprint, cause),
             ReloadAttempt::Loaded(mark, generation) => self.loaded(mark, generation),
-            // What stands in its way may go without this changing: it is tried again at every look, and told once.
+            // The conflict may end without a change here: tried again at every check, reported once.
             ReloadAttempt::Invalid(_, _, error @ RuleSourceError::Conflict(_)) => {
                 self.seen = None;
                 if cause == ReloadCause::Requested || self.state.borrow().error != Some(error.to_string()) {
@@ -168,7 +167,7 @@ impl<S: RuleSource> Watcher<S> {
         }
     }
 
-    /// The content was tried before.
+    /// The content was tried before: nothing to apply.
     fn unchanged(&mut self, stamp: FileStamp, fingerprint: ContentFingerprint, cause: ReloadCause) {
         self.seen = Some(Ok(stamp));
         let back = self.in_force == Some(fingerprint);
@@ -176,7 +175,7 @@ impl<S: RuleSource> Watcher<S> {
         if cause == ReloadCause::Requested {
             info!(file = %self.source.path().display(), "rules unchanged");
         } else if back && wrong {
-            info!(file = %self.source.path().display(), "what is there is again what is in force");
+            info!(file = %self.source.path().display(), "rules file matches the active version again");
         }
         self.tried = Some(fingerprint);
         self.state.send_modify(|state| {
@@ -200,8 +199,8 @@ impl<S: RuleSource> Watcher<S> {
         });
     }
 
-    /// The file is there and cannot be read. Said once while both stay as they are, and tried again at every look: a
-    /// stamp does not tell when reading it begins to work.
+    /// The file exists and cannot be read. Reported once per stamp and reason, and tried again at every check: the
+    /// stamp does not change when reading becomes possible.
     fn retry_unreadable(&mut self, stamp: FileStamp, reason: Unreadable, cause: ReloadCause) {
         if reason == Unreadable::Changing {
             self.seen = None;
@@ -216,7 +215,7 @@ impl<S: RuleSource> Watcher<S> {
         }
     }
 
-    /// The file is gone, or became something else. Said once; what was tried before is tried anew when it comes back.
+    /// The file is gone or of another type. Reported once; when it is back, failed content is tried again.
     fn report_unreadable(&mut self, reason: Unreadable, cause: ReloadCause) {
         let look = Some(Err(reason.clone()));
         if self.seen == look && cause == ReloadCause::Changed {
@@ -230,7 +229,7 @@ impl<S: RuleSource> Watcher<S> {
 
     fn fail(&mut self, reason: &RuleSourceError) {
         let text = reason.to_string();
-        error!(file = %self.source.path().display(), problem = %text, "rules not loaded; those in force stay");
+        error!(file = %self.source.path().display(), problem = %text, "rules not loaded; the active rules stay");
         self.state.send_modify(|state| {
             state.attempts += 1;
             state.failures += 1;
@@ -241,7 +240,7 @@ impl<S: RuleSource> Watcher<S> {
     }
 }
 
-/// Reads, compares, compiles and applies; blocking.
+/// Reads, compares, compiles and applies. Blocks.
 fn attempt<S: RuleSource>(
     source: &S,
     apply: &Apply<S::Compiled>,

@@ -1,4 +1,4 @@
-//! What watching a rule source takes.
+//! The configuration of a watched rule source.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,33 +9,31 @@ use super::error::RuleSourceError;
 use super::file::{Source, Written};
 use super::rule_source::{ContentMark, RuleSource};
 
-/// Puts rules into force and answers their generation: `Engine::swap_rules`, and whatever else should know of it; or
-/// says why they do not go together with others. Called off the runtime, where taking long holds nobody up.
+/// Activates rules and returns their generation, or the conflict with other rules. Called on a blocking thread.
 pub type Apply<W = Written> = Arc<dyn Fn(W) -> Result<u64, RuleSourceError> + Send + Sync>;
 
-/// What following a file takes, or a directory of them.
+/// What a [`Reloader`](super::Reloader) watches, and how.
 pub struct WatchConfig<S: RuleSource = Source> {
-    /// The file.
+    /// The file or directory.
     pub source: S,
-    /// How often to look.
+    /// How often to check.
     pub pace: Pace,
-    /// Tells when rules were loaded.
+    /// The clock of load times.
     pub clock: Arc<dyn Clock>,
-    /// What becomes of new rules.
+    /// Activates new rules.
     pub apply: Apply<S::Compiled>,
-    /// The content that is in force already, and its generation. Without one the first valid content is the first
-    /// reload.
+    /// The content that is active already, and its generation. Without it the first valid content is the first reload.
     pub in_force: Option<(ContentMark, u64)>,
 }
 
-/// How often the file is looked at.
+/// How often a source is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Time between two looks. Default 500 ms.
+    /// Time between two checks. Default 500 ms.
     pub poll: Duration,
-    /// How long a change must stand still before it is read. Default 200 ms.
+    /// How long a change must be stable before it is read. Default 200 ms.
     pub settle: Duration,
-    /// How long to wait for that at most. Default 2 s.
+    /// Longest wait for a stable change. Default 2 s.
     pub settle_max: Duration,
 }
 

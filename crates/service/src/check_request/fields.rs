@@ -14,7 +14,7 @@ use super::body_error::{BodyError, BodyErrorCode, COST_WANTED, fault, within};
 
 /// The largest cost: what every JSON reader can represent exactly.
 pub const COST_MAX: u64 = (1 << 53) - 1;
-/// Most attributes of a caller's own: as many as the rules look at.
+/// Most custom attributes: as many as the rules look at.
 const CUSTOM_MAX: usize = 64;
 
 /// A request as it was sent.
@@ -27,11 +27,11 @@ pub struct CheckRequest<'a> {
     peek: Option<bool>,
 }
 
-/// CustomAttributes attributes as the engine takes them.
+/// Custom attributes as the engine takes them.
 pub type CustomAttributes<'a> = SmallVec<[(&'a str, &'a str); 2]>;
 
 impl<'a> CheckRequest<'a> {
-    /// A request from a protocol that calls everything about it an attribute, and has read its text as UTF-8.
+    /// A request of a protocol that sends all fields as attributes, already checked to be UTF-8.
     pub fn named(
         namespace: &'a str,
         attributes: impl Iterator<Item = (&'a str, &'a str)>,
@@ -77,12 +77,12 @@ const WHO: &str = "say who asks: client_key, api_key, user_id, ip, …";
 const NUL: &str = "should not hold NUL";
 
 impl CheckRequest<'_> {
-    /// Whose rules are asked.
+    /// The namespace whose rules apply.
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(Request::DEFAULT_NAMESPACE)
     }
 
-    /// CustomAttributes attributes, for [`CheckRequest::request`].
+    /// Custom attributes, for [`CheckRequest::request`].
     pub fn custom(&self) -> CustomAttributes<'_> {
         self.custom.iter().map(|(name, value)| (&**name, &**value)).collect()
     }
@@ -212,7 +212,7 @@ fn unknown<E: Error>(name: &str) -> E {
     fault(BodyErrorCode::UnknownField, &shown(name), hint)
 }
 
-/// That a field does not exist, and which of a few was meant.
+/// Error text for an unknown field, with a suggestion.
 pub(super) fn among(name: &str, fields: &[&str]) -> String {
     match nearest(name, fields.iter().copied()) {
         Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
@@ -220,7 +220,7 @@ pub(super) fn among(name: &str, fields: &[&str]) -> String {
     }
 }
 
-/// A name that somebody sent, as it may be shown: short, and nothing but visible ASCII.
+/// A name from the request, safe to repeat: shortened, visible ASCII only.
 pub(super) fn shown(name: &str) -> String {
     name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
 }
@@ -268,7 +268,7 @@ impl Visitor<'_> for CostSeed {
     }
 }
 
-/// Text without NUL, which no key may hold. A whole number is the text of its digits: ids often are numbers.
+/// Text without NUL, which no key may contain. A whole number is accepted as its digits: ids often are numbers.
 pub(super) struct TextSeed<'a>(pub(super) PhantomData<&'a ()>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for TextSeed<'a> {
@@ -286,7 +286,7 @@ impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
         f.write_str("text")
     }
 
-    /// Text in which nothing was escaped: JSON allows no control characters there, so no NUL either.
+    /// Text without escapes: JSON allows no raw control characters, so it contains no NUL.
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Cow<'a, str>, E> {
         Ok(Cow::Borrowed(text))
     }
@@ -307,7 +307,7 @@ impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
     }
 }
 
-/// Attributes of the caller's own.
+/// Reads custom attributes.
 struct CustomSeed<'s, 'a>(&'s mut Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for CustomSeed<'_, 'a> {
@@ -340,7 +340,7 @@ impl<'de: 'a, 'a> Visitor<'de> for CustomSeed<'_, 'a> {
     }
 }
 
-/// What is wrong with the name of an attribute of the caller's own, beside those it has already.
+/// What is wrong with the name of a custom attribute, given the earlier ones.
 fn name_problem(name: &str, others: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<&'static str> {
     Some(match name {
         "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",

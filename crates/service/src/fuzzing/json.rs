@@ -1,12 +1,12 @@
-//! Bodies: what is accepted is JSON and says what was taken from it; what is refused is named without being repeated.
+//! Fuzzes request bodies: an accepted body is JSON with the values that were read; an error never repeats a value.
 
 use serde_json::Value;
 
 use crate::check_request::{BATCH_MAX, BodyError, COST_MAX, CheckRequest, read_batch, read_check, read_receipt};
 
-/// Pieces of values at least this long never come back.
+/// Parts of values of at least this length must not appear in an error.
 const PIECE: usize = 16;
-/// Longest path and sentence of a fault: names are cut to 64 characters.
+/// Longest path and detail of an error: names are cut to 64 characters.
 const FAULT_BYTES_MAX: usize = 400;
 
 /// Any bytes as the body of each call.
@@ -65,7 +65,7 @@ fn repeats_nothing(fault: &BodyError, data: &[u8], json: Option<&Value>, read: i
     for value in values {
         for piece in value.as_bytes().windows(PIECE).filter_map(|piece| str::from_utf8(piece).ok()) {
             let is_repeated = field.contains(piece) || detail.contains(piece);
-            // Our own words may be somebody's value: they are said whatever stands in its place.
+            // A value may equal a part of our own text, which is there whatever the value is.
             if is_repeated && !names.contains(piece) {
                 let other = read(&without(data, piece.as_bytes()));
                 assert_eq!(other.as_ref(), Some(fault), "{piece:?} comes back");

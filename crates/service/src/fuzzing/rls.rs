@@ -1,4 +1,4 @@
-//! Envoy's rate limit service: whatever the bytes say is refused without a charge, or answered descriptor by descriptor.
+//! Fuzzes Envoy's rate limit service: a message is rejected without a charge, or answered descriptor by descriptor.
 
 use prost::Message;
 use tollgate_core::{ManualClock, Time};
@@ -38,7 +38,7 @@ descriptors:
   rate_limit: { unit: day, requests_per_unit: 1 }
 ";
 
-/// Any bytes as the message of a call, asked twice.
+/// Decodes any bytes as a message and sends it twice.
 pub fn rls_request(data: &[u8]) {
     let Ok(request) = RateLimitRequest::decode(data) else { return };
     let again = RateLimitRequest::decode(request.encode_to_vec().as_slice());
@@ -88,7 +88,7 @@ fn keeps_its_promises(request: &RateLimitRequest, response: &RateLimitResponse) 
     assert_eq!(request.descriptors.len(), response.statuses.len(), "a status for every descriptor");
     let is_over = |status: &DescriptorStatus| status.code() == Code::OverLimit;
     if response.overall_code() == Code::OverLimit {
-        assert!(response.statuses.iter().any(is_over), "somebody is the reason: {response:?}");
+        assert!(response.statuses.iter().any(is_over), "no descriptor is over its limit: {response:?}");
     }
     for status in &response.statuses {
         let Some(limit) = &status.current_limit else { continue };

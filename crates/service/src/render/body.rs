@@ -1,4 +1,4 @@
-//! The answer object.
+//! The JSON object of a decision.
 
 use tollgate_core::{LimitKind, Span, Wait};
 use tollgate_engine::{DecidedBy, Decision, Reason, Ruling, Verdict};
@@ -21,7 +21,7 @@ pub(super) fn write(input: &RenderInput<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Appends the members, to stand alone or after others.
+/// Appends the members of the object, without braces.
 pub(super) fn write_members(input: &RenderInput<'_>, detail: Detail, out: &mut Vec<u8>) {
     let RenderInput { decision, policy, .. } = input;
     let allowed = decision.verdict == Verdict::Allow;
@@ -61,7 +61,7 @@ pub(super) fn write_members(input: &RenderInput<'_>, detail: Detail, out: &mut V
     }
 }
 
-/// Failing open, nobody counts: -1 says that there is no such number, to callers that want one.
+/// Failing open, nothing is counted: -1 stands for a number that does not exist.
 fn write_remaining(policy: Option<&Policy<'_>>, mode: DecidedBy, out: &mut Vec<u8>) {
     match policy {
         None if mode == DecidedBy::Open => out.extend_from_slice(b"-1"),
@@ -83,7 +83,7 @@ pub(super) fn write_retry(input: &RenderInput<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// A store that is away leaves rules without an answer, as if they set no limit.
+/// While the store is away, rules have no outcome, as if they set no limit.
 fn reason_text(mode: DecidedBy, reason: Reason) -> &'static str {
     match (mode, reason) {
         (DecidedBy::Open, Reason::Unlimited) => "the store does not answer: allowed by policy",

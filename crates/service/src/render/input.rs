@@ -1,4 +1,4 @@
-//! A decision with what both header fields and body say about it, worked out once.
+//! A decision with the values that both header fields and body need, computed once.
 
 use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
@@ -7,17 +7,17 @@ use super::options::{Dialect, RenderConfig, ResponseOptions};
 use super::policy::Policy;
 use super::retry::RetryHint;
 
-/// Most rules that header fields list. Clients refuse heads of more than some kilobytes; the body lists them all.
+/// Most rules in header fields: clients reject heads of more than a few kilobytes. The body lists them all.
 const LISTED_MAX: usize = 32;
 
-/// One decision, about to be answered.
+/// One decision, to be rendered.
 pub(super) struct RenderInput<'a> {
     pub(super) decision: &'a Decision,
-    /// The deciding rule, and its limit seen from outside.
+    /// The deciding rule, and its limit as callers see it.
     pub(super) rule: Option<&'a Rule>,
     pub(super) policy: Option<Policy<'a>>,
     pub(super) retry: RetryHint,
-    /// Refused because the store is away, and not for anything that the caller did.
+    /// Denied because the store is away, not by a limit.
     pub(super) is_closed: bool,
     pub(super) dialect: Dialect,
 }

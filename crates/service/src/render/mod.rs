@@ -1,17 +1,17 @@
-//! Answers: one function renders a decision into status, header fields and body, for every transport.
+//! Renders a decision as status, header fields and body, for every transport.
 //!
-//! Everything is appended to the buffers of a [`Reply`], digit by digit and without a detour through a tree of values:
-//! an answer allocates nothing once those buffers have grown. Time is the decision's, chance comes in as a number; what
-//! is left is a pure function, and the tests compare whole texts.
+//! Everything is appended to the buffers of a [`Reply`], without an intermediate tree: a response allocates nothing
+//! once those buffers have grown. Time comes from the decision and randomness as a number, so rendering is a pure
+//! function, and the tests compare whole texts.
 //!
 //! | file | decides |
 //! |---|---|
-//! | [`style`] | which header fields exist, and what stands in them: one table |
-//! | [`policy`] | what a rule's limit looks like from outside |
+//! | [`style`] | which header fields exist, and their content: one table |
+//! | [`policy`] | a rule's limit as callers see it |
 //! | `write` | how a value becomes text that a header field may hold |
-//! | `retry` | how long a refused caller is asked to wait |
-//! | `body` | the members of the answer object |
-//! | `problem` | refusals and errors as problem details |
+//! | `retry` | how long a denied caller should wait |
+//! | `body` | the members of the JSON object |
+//! | `problem` | denials and errors as problem details |
 
 pub mod policy;
 pub mod style;
@@ -36,8 +36,7 @@ use self::input::RenderInput;
 use self::retry::RetryHint;
 use crate::reply::{HeaderFields, Reply};
 
-/// Fills `reply` with the answer: status, fields and body anew, whatever was in them. A request that could not be read
-/// is answered as a [`ProblemDetails`].
+/// Replaces status, fields and body of `reply` with the decision. An invalid request yields [`ProblemDetails`].
 pub fn write_decision(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, reply: &mut Reply) {
     if let Verdict::Invalid(error) = &decision.verdict {
         return write_problem(&ProblemDetails::from(&**error), reply);
@@ -59,11 +58,11 @@ pub fn write_decision(decision: &Decision, options: &ResponseOptions, config: &R
     }
 }
 
-/// The status of a refusal that is our own fault: 429 is for limits of the caller's own.
+/// The status of a denial without a store: 429 is for limits of the caller.
 const UNAVAILABLE: u16 = 503;
 
-/// Fills `reply` for a proxy, which looks at the status: 200 without a body, or a refusal of this status. A request that
-/// could not be read is a [`ProblemDetails`] of the status `unreadable`.
+/// Fills `reply` for a proxy, which reads only the status: 200 without a body, or the configured status of a denial. An
+/// invalid request yields [`ProblemDetails`] with the status `unreadable`.
 pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderConfig, reply: &mut Reply) {
     let ProxyOptions { options, refused, closed, unreadable } = *asked;
     if let Verdict::Invalid(error) = &decision.verdict {
@@ -83,7 +82,7 @@ pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderC
     }
 }
 
-/// Appends the header fields alone: what a decision tells a caller whose answer somebody else makes.
+/// Appends the header fields alone, for a response that another server writes.
 pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, out: &mut HeaderFields) {
     if !matches!(decision.verdict, Verdict::Invalid(_)) {
         write_fields(&RenderInput::of(decision, options, config), config, out);
@@ -96,12 +95,12 @@ fn write_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut Header
         out.push_with("Retry-After", |out| json::number(out, header));
     }
     if input.is_closed {
-        return; // nobody knows how the caller's limits stand
+        return; // the state of the caller's limits is unknown
     }
     write::write(config.headers, input.decision.wall, input.policy.as_ref(), input.policies(), out);
 }
 
-/// Appends the answer object alone, as a batch has many of.
+/// Appends the JSON object alone, as in a batch.
 pub fn write_body(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, out: &mut Vec<u8>) {
     match &decision.verdict {
         Verdict::Invalid(error) => problem::write(&ProblemDetails::from(&**error), out),
@@ -109,13 +108,13 @@ pub fn write_body(decision: &Decision, options: &ResponseOptions, config: &Rende
     }
 }
 
-/// Fills `reply` with an error: status, fields and body anew, whatever was in them.
+/// Replaces status, fields and body of `reply` with an error.
 pub fn write_problem(problem: &ProblemDetails<'_>, reply: &mut Reply) {
     begin(reply, problem.status, Some(Media::Problem));
     problem::write(problem, &mut reply.body);
 }
 
-/// What every answer has. The connection's `close` stays as it is.
+/// Starts a response with its common fields. `close` stays as it is.
 fn begin(reply: &mut Reply, status: u16, media: Option<Media>) {
     let Reply { status: own, fields, body, close: _ } = reply;
     *own = status;
@@ -124,5 +123,5 @@ fn begin(reply: &mut Reply, status: u16, media: Option<Media>) {
     if let Some(media) = media {
         fields.push("Content-Type", media.name());
     }
-    fields.push("Cache-Control", "no-store"); // RFC 6585: a refusal must not be stored; neither must a permission
+    fields.push("Cache-Control", "no-store"); // RFC 6585: a denial must not be cached; neither must a permission
 }

@@ -1,30 +1,30 @@
-//! How answers look: for all callers, and as one call wants its own.
+//! Options of rendering: of the server, and of one call.
 
 use super::retry::Jitter;
 use super::style::HeaderStyles;
 
-/// How answers look, for all callers.
+/// How decisions are rendered, for all callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderConfig {
     /// Which families of header fields are sent. Default `x-ratelimit,draft-11`.
     pub headers: HeaderStyles,
-    /// What `Retry-After` adds to waits, so that refused callers do not come back all at once. Default 10 %.
+    /// What `Retry-After` adds to waits, so that denied callers do not all retry at once. Default 10 %.
     pub retry_jitter: Jitter,
-    /// The status of a refusal where the call names none. Default 200.
+    /// The status of a denial where the call names none. Default 200.
     pub refused_status: DenialStatus,
-    /// The status of a refusal that no waiting helps, where refusals have one. Default 429; 403 and 413 are usual too.
+    /// The status of a denial that no waiting helps, where denials have one. Default 429; 403 and 413 are usual too.
     pub never_status: u16,
-    /// What the body of a refusal by status tells. Default what callers of the API behind may see.
+    /// The detail of a denial by status. Default [`Detail::Public`].
     pub refusal: Detail,
 }
 
-/// How much a refusal by status tells: proxies pass it on to whoever they refuse.
+/// The detail of a denial by status: proxies pass it on to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// What concerns the caller: its limit, what is left, when to come back.
+    /// What concerns the client: its limit, what is left, when to retry.
     #[default]
     Public,
-    /// Everything that the plain answer tells: also the mode, the generation and what every other rule says.
+    /// Everything in the plain response: also the mode, the generation and every other rule.
     Full,
 }
 
@@ -40,43 +40,43 @@ impl Default for RenderConfig {
     }
 }
 
-/// The status of a refusal where the call names none.
+/// The status of a denial where the call names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DenialStatus {
-    /// 200: the question was answered, and the answer is no.
+    /// 200: the check succeeded, and its result is a denial.
     #[default]
     Ok,
     /// 429: for proxies that pass the status on.
     TooManyRequests,
 }
 
-/// How one call wants its answer.
+/// How one call wants its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseOptions {
-    /// By which of its names the API was called.
+    /// The path under which the API was called.
     pub dialect: Dialect,
     /// Whether a denial is a status of its own (`?status=429`); `None` leaves it to the configuration.
     pub refuse_by_status: Option<bool>,
-    /// The media type of a refusal by status.
+    /// The media type of a denial by status.
     pub media: Media,
-    /// A random number, drawn for this answer: where in the jitter its wait falls.
+    /// A random number for this response: selects the jitter of its wait.
     pub random: u64,
 }
 
-/// How a proxy wants its answer.
+/// How a proxy wants its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProxyOptions {
-    /// As any other call.
+    /// The options of any call.
     pub options: ResponseOptions,
-    /// The status of a refusal.
+    /// The status of a denial.
     pub refused: u16,
-    /// The status of a refusal because the store is away.
+    /// The status of a denial because the store is away.
     pub closed: u16,
-    /// The status of what is no request.
+    /// The status of an invalid request.
     pub unreadable: u16,
 }
 
-/// By which of its names the API was called.
+/// The path under which the API was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// `/v1/…` and `/rate-limit/check`: nothing to wait for is `null`.
@@ -86,7 +86,7 @@ pub enum Dialect {
     Alias,
 }
 
-/// The media type of a refusal by status.
+/// The media type of a denial by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Media {
     /// `application/problem+json`

@@ -1,4 +1,4 @@
-//! ProblemDetails details (RFC 9457): what is said where the status is not 200.
+//! Problem details (RFC 9457): the body where the status is not 200.
 
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{RequestError, Rule};
@@ -14,11 +14,11 @@ use super::retry::RetryHint;
 pub struct ProblemDetails<'a> {
     /// The status.
     pub status: u16,
-    /// Stable name of the mistake, for machines.
+    /// Stable name of the error, for programs.
     pub code: &'a str,
-    /// What kind of mistake it is.
+    /// The kind of error.
     pub title: &'a str,
-    /// What was wrong this time.
+    /// What was wrong in this request.
     pub detail: &'a str,
     /// Path of the field that is wrong.
     pub field: Option<&'a str>,
@@ -49,15 +49,15 @@ pub(super) fn write(problem: &ProblemDetails<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The type of a refusal for the caller's own limit (draft-ietf-httpapi-ratelimit-headers), and its title.
+/// Type and title of a denial by a limit (draft-ietf-httpapi-ratelimit-headers).
 const QUOTA_EXCEEDED: &[u8] = b"{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
     \"title\":\"Quota exceeded\",\"status\":";
-/// The same for a refusal that is our own fault.
+/// Type and title of a denial without a store.
 const REDUCED_CAPACITY: &[u8] =
     b"{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\",\
     \"title\":\"Service unavailable\",\"status\":";
 
-/// Appends the object of a refusal: the problem, and then of the plain answer what is asked for.
+/// Appends the object of a denial: the problem members, then those of the plain response that `detail` selects.
 pub(super) fn write_refusal(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
     let cause = DenialCause::of(input);
     out.extend_from_slice(if input.is_closed { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
@@ -89,7 +89,7 @@ pub(super) fn write_refusal(input: &RenderInput<'_>, status: u16, detail: Detail
     out.push(b'}');
 }
 
-/// Why a request was refused.
+/// Why a request was denied.
 #[derive(Clone, Copy)]
 enum DenialCause {
     Spent,
@@ -106,7 +106,7 @@ impl DenialCause {
         }
     }
 
-    /// Stable, for machines. A rule's own code says that its limit is reached; the other causes are not of its making.
+    /// Stable, for programs. A rule's own code means that its limit is reached; other causes have fixed codes.
     fn code(self, rule: Option<&Rule>) -> &str {
         match self {
             DenialCause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
@@ -143,7 +143,7 @@ fn write_message(cause: DenialCause, retry: RetryHint, out: &mut Vec<u8>) {
     }
 }
 
-/// The names of all rules that refused; a shadow rule's refusal is none.
+/// The names of all enforced rules that denied.
 fn write_violated(decision: &Decision, out: &mut Vec<u8>) {
     let refused = decision.rulings().iter().filter(|ruling| ruling.enforced && Ruling::refused(ruling));
     for (index, rule) in refused.filter_map(|ruling| decision.rule(ruling)).enumerate() {

@@ -1,7 +1,7 @@
 //! The families of header fields, as one table: a style is a list of fields, a field a list of parts.
 //!
-//! There is no RFC yet, and every revision of the draft renamed something. What is renamed next is a word in this table;
-//! the code that writes fields knows numbers and no names.
+//! There is no RFC yet, and every revision of the draft renamed something. The next renaming changes a word in this
+//! table; the code that writes fields knows no names.
 
 use std::str::FromStr;
 
@@ -20,13 +20,13 @@ pub struct HeaderStyle {
 /// A header field: runs of items, joined by commas.
 #[derive(Debug)]
 pub struct HeaderField {
-    /// Its name, in the spelling of those who invented it.
+    /// Its name, in its original spelling.
     pub name: &'static str,
-    /// Whose items it has, and what stands in each.
+    /// Which policies it lists, and the parts of each.
     pub runs: &'static [(PolicySelector, HeaderItem)],
 }
 
-/// The parts of an item, each with the text before it. A part that has nothing to say is left out with that text.
+/// The parts of an item, each with the text before it. A part without a value is omitted with that text.
 pub type HeaderItem = &'static [(&'static str, HeaderPart)];
 
 /// Which policies a run of items is about.
@@ -40,12 +40,12 @@ pub enum PolicySelector {
     Window(u64),
 }
 
-/// One thing to say about a policy.
+/// One value of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderPart {
     /// The rule's name, as a structured field's string.
     Name,
-    /// What the rule protects, as it stands.
+    /// The resource of the rule, unquoted.
     Resource,
     /// Units per window.
     Quota,
@@ -63,31 +63,31 @@ pub enum HeaderPart {
     Remaining,
     /// What is in use.
     Used,
-    /// Seconds until there is more, if there will be.
+    /// Seconds until `remaining` grows, if it will.
     Next,
-    /// The same, 0 if there will not be.
+    /// The same, 0 if it will not.
     NextOrZero,
-    /// Seconds until everything is as if unused.
+    /// Seconds until the limit is as if unused.
     ResetIn,
     /// The same as seconds since 1970.
     ResetAt,
 }
 
-/// A field that says one thing about the deciding rule.
+/// A field with one value of the deciding rule.
 macro_rules! one {
     ($name:literal, $part:ident) => {
         HeaderField { name: $name, runs: &[(PolicySelector::Deciding, &[("", HeaderPart::$part)])] }
     };
 }
 
-/// A field that says one thing about the rule with a certain window.
+/// A field with one value of the rule with a certain window.
 macro_rules! per {
     ($name:literal, $window:literal, $part:ident) => {
         HeaderField { name: $name, runs: &[(PolicySelector::Window($window), &[("", HeaderPart::$part)])] }
     };
 }
 
-/// The list of policies from the days when they had no names.
+/// The list of policies as older drafts have it, without names.
 const NAMELESS_POLICIES: HeaderField = HeaderField {
     name: "RateLimit-Policy",
     runs: &[(
@@ -96,10 +96,10 @@ const NAMELESS_POLICIES: HeaderField = HeaderField {
     )],
 };
 
-/// Every style. Their order is that of the fields in an answer.
+/// Every style, in the order of the fields in a response.
 ///
-/// The drafts' `t` and `reset` are [`HeaderPart::Next`]: draft 11 wants the time in which no more than `r` can be used, the
-/// older ones want it no later than `Retry-After`, and the time to a full bucket is neither. `X-RateLimit-Reset` is
+/// The drafts' `t` and `reset` are [`HeaderPart::Next`]: draft 11 wants the time in which no more than `r` can be used,
+/// the older ones want it no later than `Retry-After`, and the time to a full bucket is neither. `X-RateLimit-Reset` is
 /// the full reset and agrees with `reset_at` in the body.
 pub static STYLES: [HeaderStyle; 10] = [
     HeaderStyle {
@@ -249,7 +249,7 @@ impl HeaderStyle {
     }
 }
 
-/// Which styles are sent: a set of rows of [`STYLES`], none of which writes a field of another.
+/// The enabled styles: a set of rows of [`STYLES`], no two of which write the same field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderStyles(u16);
 

@@ -1,4 +1,4 @@
-//! Values of header fields: text that HTTP and structured fields (RFC 9651) can carry, whatever goes in.
+//! Values of header fields, always valid in HTTP and structured fields (RFC 9651).
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::reply::HeaderFields;
 /// The largest integer of a structured field: fifteen digits.
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
-/// Adds the fields of all `styles`. Without a deciding policy there is nothing to say, and no field.
+/// Adds the fields of all `styles`; none without a deciding policy.
 pub(super) fn write<'a>(
     styles: HeaderStyles,
     now: Time,
@@ -110,8 +110,8 @@ fn write_text(part: HeaderPart, before: &str, policy: &Policy<'_>, out: &mut Vec
     }
 }
 
-/// Appends text as visible ASCII. Rules from a file have no other names; those made by hand may, and what cannot stand
-/// in a field is percent-encoded rather than sent or dropped.
+/// Appends text as visible ASCII. Names from rules files are always ASCII; other characters of rules built in code are
+/// percent-encoded.
 #[inline]
 fn visible(out: &mut Vec<u8>, text: &str, quoted: bool) {
     let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';

@@ -1,4 +1,4 @@
-//! RlsConfig whose rules are files of envoyproxy/ratelimit: answered as that service answers, and counted as it counts.
+//! Domains whose rules are files of envoyproxy/ratelimit: answered and counted as that service does.
 
 use tollgate_core::Enforcement;
 use tollgate_engine::{Decision, Ruling};
@@ -15,7 +15,7 @@ use crate::rls_config::RlsConfig;
 use crate::service::Service;
 
 impl RlsConfig {
-    /// Says the rest about a request: whether all of it may pass, what goes along, and what is counted.
+    /// Completes the response of such a domain: overall code, metadata, headers and statistics.
     pub(super) fn complete(
         &self,
         service: &Service,
@@ -66,8 +66,8 @@ impl RlsConfig {
     }
 }
 
-/// About the last descriptor that refuses the request, or else about the one with the least left. Those of a quota refuse
-/// nothing by themselves.
+/// Headers about the last descriptor that denies the request, or else about the one with the least left. Quota
+/// descriptors deny nothing by themselves.
 fn headers(names: &[String; 3], response: &RateLimitResponse, is_quota: impl Fn(usize) -> bool) -> Vec<HeaderValue> {
     let limited = || response.statuses.iter().enumerate().filter(|(_, status)| status.current_limit.is_some());
     let refuses = |(place, status): &(usize, &DescriptorStatus)| status.code() == Code::OverLimit && !is_quota(*place);

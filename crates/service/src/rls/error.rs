@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Why there is no answer.
+/// Why a request was not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RlsError {
     /// The caller's mistake; nothing was charged.
     Invalid(String),
-    /// Units could not be given back: the store is away.
+    /// Units could not be refunded: the store is away.
     StoreUnavailable,
 }
 

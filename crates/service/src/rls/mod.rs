@@ -1,9 +1,9 @@
 //! Envoy's rate limit service: a `RateLimitRequest` becomes requests, their decision a `RateLimitResponse`.
 //!
-//! Knows nothing of sockets: [`tollgate_grpc`] carries it, and `POST /json` does. Every descriptor is one request, its
-//! entries are attributes, its domain is the namespace; all of them are decided together, all or nothing. Where two ask
-//! different things of one bucket, they are decided in turn. Descriptors with negative hits give units back and are no
-//! part of the decision.
+//! Without sockets: gRPC and `POST /json` call it. Every descriptor is one request; its entries are attributes, the
+//! domain is the namespace. All descriptors are decided together, all or nothing. Descriptors that ask different things
+//! of one bucket are decided in separate rounds. Descriptors with negative hits refund units and are not part of the
+//! decision.
 
 mod domain;
 mod error;
@@ -26,25 +26,25 @@ use self::read::ParsedRls;
 use self::write::RlsDecisions;
 use crate::service::Service;
 
-/// What is answered to a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub struct RlsAnswer {
-    /// What Envoy is told.
+    /// The message for Envoy.
     pub response: RateLimitResponse,
-    /// It is refused because the store is away, and by no limit of the caller's. Envoy is told OVER_LIMIT all the same: it
-    /// lets requests pass whose rate limit service fails.
+    /// Denied because the store is away, not by a limit. Envoy still gets OVER_LIMIT: on an error it would let the
+    /// request pass.
     pub is_closed: bool,
 }
 
-/// What became of a request at once.
+/// The result of an immediate attempt.
 pub enum RlsOutcome {
-    /// It was answered.
+    /// Answered.
     Done(Result<RlsAnswer, RlsError>),
-    /// The store has to be waited for, and nothing was charged yet: what is left to be decided, if it was looked at.
+    /// The store must be waited for; nothing was charged yet. Holds the undecided request if matching was done.
     Later(Option<Undecided>),
 }
 
-/// Answers what can be decided at once.
+/// Answers at once if the store does.
 pub fn try_now(service: &Service, request: &RateLimitRequest) -> RlsOutcome {
     let start = service.clock.now();
     let parsed = match ParsedRls::read(request, &service.engine.rules(), start) {
@@ -63,7 +63,7 @@ pub fn try_now(service: &Service, request: &RateLimitRequest) -> RlsOutcome {
     RlsOutcome::Done(check_valid(&decision).map(|()| build_answer(service, &parsed, answer)))
 }
 
-/// Answers, whoever has to be waited for. `begun` is what [`try_now`] left of the first turn.
+/// Answers, waiting for the store where needed. `begun` is what [`try_now`] left of the first round.
 pub async fn should_rate_limit(
     service: &Service,
     request: &RateLimitRequest,
@@ -83,7 +83,7 @@ pub async fn should_rate_limit(
     let mut rounds: Vec<Decision> = Vec::new();
     for round in 0..parsed.rounds() {
         let mut requests = parsed.requests(round);
-        // Rules of our own charge all or nothing: after a refusal, the rest is only told how it stands.
+        // Outside of domains all or nothing is charged: after a denial, the rest only peeks.
         if !parsed.is_domain && rounds.iter().any(|before| !before.is_allowed()) {
             requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
         }
@@ -103,7 +103,8 @@ pub async fn should_rate_limit(
     Ok(build_answer(service, &parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }))
 }
 
-/// Whether what is counted depends on what is over its limit: two steps, as there, and so not exact under contention.
+/// True if counting depends on which descriptors are over their limits. That takes two steps, as in
+/// envoyproxy/ratelimit, and is not exact under contention.
 fn needs_peek(service: &Service, parsed: &ParsedRls<'_>) -> bool {
     service.rls.stops_counting && parsed.is_domain && parsed.parts().len() > 1
 }

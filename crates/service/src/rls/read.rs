@@ -1,4 +1,4 @@
-//! From a message to requests.
+//! Reads a `RateLimitRequest` as requests.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -22,34 +22,34 @@ pub const KEY_BYTES_MAX: usize = 512;
 /// Longest value of an entry.
 pub const VALUE_BYTES_MAX: usize = 1024;
 
-/// What Envoy calls the address of a caller.
+/// The descriptor key with the address of a client.
 const REMOTE_ADDRESS: &str = "remote_address";
 
-/// A message that was found to be in order.
+/// A validated message.
 pub(crate) struct ParsedRls<'a> {
     pub(crate) message: &'a RateLimitRequest,
-    /// The domain's rules are files of envoyproxy/ratelimit: it is answered as that answers.
+    /// The rules of the domain are files of envoyproxy/ratelimit, and its semantics apply.
     pub(crate) is_domain: bool,
     entries: SmallVec<[(&'a str, &'a str); 8]>,
-    /// Where each descriptor's entries are.
+    /// The range of each descriptor in `entries`.
     entry_ranges: SmallVec<[Range<usize>; 4]>,
-    /// Where each descriptor's answer is.
+    /// The group that decides each descriptor.
     parts: SmallVec<[DescriptorGroup; 4]>,
-    /// Descriptors that are not counted, a bit for each: there are at most 32.
+    /// Bit set of descriptors that are not counted; there are at most 32.
     uncounted: u32,
 }
 
-/// Which decision is about a descriptor. Every decision knows all of them by their places, and rules on its own.
+/// The decision that a descriptor belongs to. Every decision sees all descriptors, and rules on those of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DescriptorGroup {
-    /// One of those that are made in turn: the first, unless some cannot be decided together.
+    /// The round that decides it: the first, unless descriptors cannot be decided together.
     Round(u8),
-    /// What is given back.
+    /// Refunded.
     Refund,
 }
 
 impl<'a> ParsedRls<'a> {
-    /// Reads a message. At `now`, because clients may have other limits for a time.
+    /// Reads a message at the time `now`, because overrides are temporary.
     pub(crate) fn read(
         message: &'a RateLimitRequest,
         generation: &Pinned,
@@ -83,8 +83,8 @@ impl<'a> ParsedRls<'a> {
         Ok(parsed)
     }
 
-    /// Puts those that ask different things of one bucket into different turns: some only look, some bring another
-    /// limit along.
+    /// Puts descriptors that ask different things of one bucket into different rounds: some only peek, some bring a
+    /// limit of their own.
     fn split_into_rounds(&mut self, rules: &RuleSet, now: Time) -> Result<(), RlsError> {
         let charge = |requests: &[Request<'_>]| rules.charges_of_all(requests, now, &mut Charges::default());
         let mix = |requests: &[Request<'_>]| charge(requests).is_err_and(|error| error.is_mixed());
@@ -94,8 +94,8 @@ impl<'a> ParsedRls<'a> {
         if self.parts.len() < 2 || !mix(&self.requests(0)) {
             return Ok(());
         }
-        // Looks come first and by themselves: whoever looks is told how things stood before this message. In a domain
-        // nobody looks: hits of 0 are counted in their place.
+        // Peeks come first, in rounds of their own: they show the state before this message. A domain has no peeks:
+        // hits of 0 are counted in order.
         let mut rounds: Vec<(bool, Vec<usize>)> = Vec::new();
         for looks in [true, false] {
             for (place, descriptor) in self.message.descriptors.iter().enumerate() {
@@ -119,13 +119,13 @@ impl<'a> ParsedRls<'a> {
                 }
             }
         }
-        // Before the first turn is charged, all of them must be in order.
+        // All rounds must be valid before the first one is charged.
         (0..self.rounds())
             .try_for_each(|round| charge(&self.requests(round)))
             .map_err(|error| invalid(&error.to_string()))
     }
 
-    /// Counts only these, if there are any: the others are told how they stand, in turns of their own.
+    /// Counts only these descriptors, if there are any: the others peek, in rounds of their own.
     pub(crate) fn count_only(&mut self, entry_ranges: &[u16]) {
         if entry_ranges.is_empty() {
             return;
@@ -170,12 +170,12 @@ impl<'a> ParsedRls<'a> {
         Ok(())
     }
 
-    /// True if some descriptor gives units back.
+    /// True if a descriptor refunds units.
     pub(crate) fn has_refunds(&self) -> bool {
         self.parts.contains(&DescriptorGroup::Refund)
     }
 
-    /// How many decisions are to be made, besides what is given back.
+    /// The number of decisions, refunds aside.
     pub(crate) fn rounds(&self) -> u8 {
         let round = |part: &DescriptorGroup| match part {
             DescriptorGroup::Round(round) => *round,
@@ -184,17 +184,17 @@ impl<'a> ParsedRls<'a> {
         self.parts.iter().map(round).max().unwrap_or_default() + 1
     }
 
-    /// What is decided in one turn, all or nothing.
+    /// The requests of one round, decided all or nothing.
     pub(crate) fn requests(&self, round: u8) -> SmallVec<[Request<'_>; 4]> {
         self.only(DescriptorGroup::Round(round))
     }
 
-    /// What is given back.
+    /// The refunds.
     pub(crate) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
         self.only(DescriptorGroup::Refund)
     }
 
-    /// Where the answer of each descriptor is.
+    /// The group of each descriptor.
     pub(crate) fn parts(&self) -> &[DescriptorGroup] {
         &self.parts
     }
@@ -206,7 +206,7 @@ impl<'a> ParsedRls<'a> {
         Some((entries, self.hits(self.message.descriptors.get(place)?)))
     }
 
-    /// What a descriptor asked for, where descriptors are counted one after the other: in a domain. Elsewhere they are
+    /// The hits of a descriptor in a domain, where descriptors are counted one after the other. Elsewhere 0: they are
     /// charged as one.
     pub(crate) fn hits_in_order(&self, place: u16) -> u64 {
         if self.is_domain { self.descriptor(place).map_or(0, |(_, hits)| hits) } else { 0 }
@@ -216,7 +216,7 @@ impl<'a> ParsedRls<'a> {
         descriptor.hits_addend.unwrap_or_else(|| u64::from(self.message.hits_addend.max(1)))
     }
 
-    /// All descriptors: those of one part, and the others for what they mean for them.
+    /// All descriptors: those of one group as requests, the others as mentions, because rules may depend on them.
     fn only(&self, part: DescriptorGroup) -> SmallVec<[Request<'_>; 4]> {
         let all = (0..).zip(&self.parts);
         let one = |(place, own): (usize, &DescriptorGroup)| {
@@ -236,7 +236,7 @@ impl<'a> ParsedRls<'a> {
             Some(AskedLimit { requests, window })
         });
         if self.is_domain {
-            // Its rules go by the entries as they stand, in their order.
+            // Rules of a domain match the entries in order.
             return Some(if self.uncounted & (1 << place) == 0 { request } else { request.peek() });
         }
         for (key, value) in entries {
@@ -248,7 +248,7 @@ impl<'a> ParsedRls<'a> {
                 _ => {}
             }
         }
-        // A check without hits asks whether anything is left at all.
+        // A descriptor without hits asks whether one unit is left.
         Some(if hits == 0 && !descriptor.is_negative_hits { request.cost(1).peek() } else { request })
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the other nodes that share the store decide by the same rules as this one.
+//! Compares the rules of this node with those of the other nodes that share the store.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,11 @@ pub struct RulesCheck(Mutex<RulesComparison>);
 
 #[derive(Debug, Default)]
 struct RulesComparison {
-    /// Generation and fingerprint that were told last.
+    /// Generation and fingerprint that were published last.
     published: Option<(u64, String)>,
     next: Time,
-    /// Nodes that differed at the last look, and those that had at the one before, too: a change takes its time.
+    /// Nodes that differed at the last comparison (`seen`) and at the one before too (`differ`): a change takes time to
+    /// reach all nodes.
     seen: BTreeSet<String>,
     differ: BTreeSet<String>,
     /// Most nodes have other rules than this one.
@@ -39,8 +40,8 @@ pub struct DifferingNodes {
 }
 
 impl RulesCheck {
-    /// Tells the fingerprint of this generation and compares; worth calling every second. A store that is away says
-    /// nothing new.
+    /// Publishes the fingerprint of this generation and compares; call it every second. While the store is away, the
+    /// last result holds.
     pub async fn compare(
         &self,
         store: &RedisStore,
@@ -70,7 +71,7 @@ impl RulesCheck {
         self.differing()
     }
 
-    /// What the last look found.
+    /// The result of the last comparison.
     pub fn differing(&self) -> DifferingNodes {
         let comparison = self.0.lock();
         DifferingNodes { nodes: comparison.differ.iter().cloned().collect(), is_minority: comparison.is_minority }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_tells_what_decides_and_not_how_it_is_written() {
+    fn a_fingerprint_covers_what_decides_and_not_its_spelling() {
         let one = "rules:\n  - { name: a, limit: { requests: 1, window: 1s } }\n  - { name: b, limit: { requests: 2, window: 1m } }\n";
         let same = "# words\nrules:\n\n  - name: b\n    description: more words\n    limit: { requests: 2, window: 60s }\n  - { name: a, limit: { requests: 1, window: 1s } }\n";
         let other = one.replace("requests: 2", "requests: 3");

@@ -1,26 +1,26 @@
-//! Who a refused request was from, and what it asked for, as rows name them.
+//! The client and the path of a denied request, as rows store them.
 
 use tollgate_core::{Attribute, Request};
 use tollgate_rules::path::{Endpoint, EscapedSlash};
 
-/// What stands where a request says nothing.
+/// Stands for a client or path that the request does not name.
 pub(super) const NO_CLIENT: &str = "-";
-/// Longest text that is kept; callers choose theirs.
+/// Longest text that is stored; callers choose theirs.
 const BYTES_MAX: usize = 1024;
 
-/// The caller, in pieces, so that nothing needs to be put together to look it up.
+/// The client in parts, so that a look-up allocates nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ViolationClient<'a> {
     /// `key:`, `user:`, `ip:`, `org:`, or nothing.
     pub(super) kind: &'static str,
     pub(super) value: &'a str,
-    /// What a caller is known by that says none of these: the descriptors of a proxy.
+    /// The descriptor entries of a proxy, for a client that has none of these.
     pub(super) descriptors: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> ViolationClient<'a> {
-    /// As the caller names itself, or else by the most particular of what the request says. `client_key: "user:42"` and
-    /// `user_id: "42"` are the same one. A request of Envoy is known by its descriptor.
+    /// The `client_key`, or else the most specific attribute of the request. `client_key: "user:42"` and `user_id:
+    /// "42"` are the same client. A request of Envoy is identified by its descriptor.
     pub(super) fn of(request: &Request<'a>) -> ViolationClient<'a> {
         const KINDS: [(&str, Attribute); 4] = [
             ("key:", Attribute::ApiKey),
@@ -45,7 +45,7 @@ impl<'a> ViolationClient<'a> {
         for (place, (name, value)) in self.descriptors.iter().enumerate() {
             text.push_str(if place > 0 { "," } else { "" });
             text.push_str(shortened(name));
-            // One of Envoy may have a key and no value.
+            // An entry of Envoy may have no value.
             text.push_str(if value.is_empty() { "" } else { "=" });
             text.push_str(shortened(value));
             if text.len() > BYTES_MAX {
@@ -56,9 +56,9 @@ impl<'a> ViolationClient<'a> {
     }
 }
 
-/// What was asked for: the one spelling of its path, without method and query.
+/// The normalized path, without method and query.
 pub(super) fn path(request: &Request<'_>) -> String {
-    // Whoever refuses escaped slashes has refused the request for them already.
+    // A rule set that rejects escaped slashes has rejected the request already.
     let endpoint = request.get(Attribute::Endpoint).and_then(|text| Endpoint::parse(text, EscapedSlash::Keep).ok());
     endpoint.map_or_else(|| NO_CLIENT.to_owned(), |endpoint| shortened(&endpoint.path).to_owned())
 }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_has_one_name_however_it_is_told() {
+    fn a_client_has_one_name_whichever_attribute_names_it() {
         let of = |attribute, value| ViolationClient::of(&Request::new().with(attribute, value));
         for (named, attribute, value) in [
             ("key:abc", Attribute::ApiKey, "abc"),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_told_in_one_spelling_and_without_what_follows() {
+    fn paths_are_normalized_and_have_no_query() {
         let of = |endpoint| path(&Request::new().with(Attribute::Endpoint, endpoint));
         assert_eq!(of("POST /api/../a//b/?token=secret#x"), of("/a/b/"));
         assert!(!of("/a?token=secret").contains("secret"));

@@ -1,7 +1,7 @@
-//! The counts of the present, in memory.
+//! Counts of denials in memory.
 //!
-//! A refusal is looked up by a digest of who, by which rule and in which minute: nothing is put together or compared
-//! that a caller may have made long, and a refusal that was counted before allocates nothing.
+//! A count is found by a digest of client, rule and minute, so that long texts of callers are neither copied nor
+//! compared, and a repeated denial allocates nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use super::client::{self, ViolationClient};
 
 /// Most counts between two flushes: 20 MiB if every text in them is as long as can be, and 2 MiB as they usually are.
 const ENTRIES_MAX: usize = 10_000;
-/// Refusals of different clients rarely wait for each other.
+/// Shards, so that denials of different clients rarely contend.
 const SHARDS: usize = 16;
 
 const MINUTE_NANOS: u64 = 60_000_000_000;
@@ -34,9 +34,9 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Nothing counted yet. What is dropped is told to `metrics`.
+    /// Empty counts. Dropped denials are counted in `metrics`.
     pub fn new(metrics: Arc<ViolationMetrics>) -> Violations {
-        // Who cannot foresee the digests cannot make two callers one.
+        // A random secret: no caller can construct a collision.
         let random = RandomState::new();
         let secret = [random.hash_one(0), random.hash_one(1)].map(u64::to_le_bytes).concat();
         let secret = Secret::new(secret.try_into().unwrap_or_default());
@@ -48,8 +48,8 @@ impl Violations {
         }
     }
 
-    /// Counts a decision at every rule that refused, also of rules in shadow mode, which are marked. A refusal by policy,
-    /// because the store was away, is nobody's violation; nor is that of a request that only asks.
+    /// Counts a decision at every rule that denied, including shadow rules, which are marked. A denial by policy while
+    /// the store is away is no violation; neither is that of a peek.
     #[inline]
     pub fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
         if matches!(decision.verdict, Verdict::Deny) || decision.rulings().iter().any(Ruling::refused) {
@@ -63,14 +63,14 @@ impl Violations {
         }
         let mut found = false;
         for ruling in decision.rulings().iter().filter(|ruling| ruling.refused()) {
-            // An enforced rule that refused somebody who was let in has only said no to a report after the fact.
+            // An enforced rule that denied an allowed request did so for a report after the fact.
             if ruling.enforced && !matches!(decision.verdict, Verdict::Deny) {
                 continue;
             }
             found |= ruling.enforced;
             self.count(requests, decision, ruling);
         }
-        // Requests that were too much together may each have been fine alone.
+        // Requests that exceed the limit only together have no denying rule of their own.
         if matches!(decision.verdict, Verdict::Deny)
             && let Some(ruling) = decision.deciding().filter(|_| !found)
         {
@@ -107,10 +107,10 @@ impl Violations {
         if let Some(known) = shard.lock().get_mut(&digest) {
             return count.add_to(known);
         }
-        // What was refused in fact has room whatever shadow rules would have done.
+        // Shadow denials may take half of the room: real denials always have some.
         let most = if ruling.enforced { ENTRIES_MAX } else { ENTRIES_MAX / 2 };
         if self.entries.load(Ordering::Relaxed) >= most {
-            return self.metrics.dropped(1); // before anything is put together in vain
+            return self.metrics.dropped(1); // before anything is allocated
         }
         let first = Violation {
             namespace: rule.namespace.clone(),
@@ -141,7 +141,7 @@ impl Violations {
         }
     }
 
-    /// Takes out everything that was counted; the next refusal begins anew.
+    /// Takes all counts; the next denial starts a new one.
     pub fn drain(&self) -> Vec<Violation> {
         let mut drained = Vec::new();
         for shard in &self.shards {
@@ -154,13 +154,13 @@ impl Violations {
 }
 
 impl fmt::Debug for Violations {
-    /// Without anybody's key.
+    /// Without client keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Violations").field("entries", &self.entries).finish_non_exhaustive()
     }
 }
 
-/// One refusal.
+/// One denial.
 struct Denial {
     at: Instant,
     limit_value: i64,

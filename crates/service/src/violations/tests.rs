@@ -41,7 +41,7 @@ impl Node {
         Node { engine, clock, violations, metrics }
     }
 
-    /// Asks so often, and is refused every time but the first.
+    /// Sends so many requests; all but the first are denied.
     fn ask(&self, client: &str, times: usize) {
         let request = Request::new().with(Attribute::ClientKey, client).with(Attribute::Endpoint, "GET /a/./b?c=d");
         (0..times).for_each(|_| drop(self.engine.decide_now(&request)));
@@ -106,7 +106,7 @@ fn every_rule_that_refused_counts_and_no_other() {
     assert_eq!(shown(&node.drain()), ["eve few 4: 4 of 1", "eve none 4: 5 of 2", "eve trial 4: 4 of 1 in shadow"]);
     drop(node.engine.decide_now(&bad.cost(3).peek()));
     drop(node.engine.decide_now(&Request::new().with(Attribute::Ip, "nonsense")));
-    assert_eq!(shown(&node.drain()), [""; 0], "nobody was refused");
+    assert_eq!(shown(&node.drain()), [""; 0], "no request was denied");
     node.engine.set_enforcement(Enforcement::Shadow);
     assert!(node.engine.decide_now(&bad.cost(3)).is_allowed());
     let shadowed = ["eve few 1: 4 of 1 in shadow", "eve none 1: 5 of 2 in shadow", "eve trial 1: 4 of 1 in shadow"];
@@ -114,11 +114,11 @@ fn every_rule_that_refused_counts_and_no_other() {
 }
 
 #[test]
-fn requests_that_are_refused_together_count_each() {
+fn requests_denied_together_are_counted_each() {
     let node = Node::new();
     let [a, b] = ["a", "b"].map(|client| Request::new().with(Attribute::ClientKey, client));
     drop(node.engine.decide_all_now(&[a, a, b]));
-    assert_eq!(shown(&node.drain()), ["a few 2: 2 of 1"], "and who was fine is no offender");
+    assert_eq!(shown(&node.drain()), ["a few 2: 2 of 1"], "a client within its limit is not counted");
 }
 
 /// A store that never answers.
@@ -139,7 +139,7 @@ impl Store for Away {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_makes_nobody_an_offender() {
+async fn denials_while_the_store_is_away_are_no_violations() {
     let metrics = Arc::new(ViolationMetrics::default());
     let violations = Arc::new(Violations::new(metrics.clone()));
     let rules = "on_fail: deny\nrules:\n  - { key_by: global, limit: { requests: 9, window: 1s } }\n";
@@ -162,11 +162,11 @@ fn a_refusal_that_was_counted_before_allocates_nothing() {
 }
 
 #[test]
-fn what_is_too_much_is_dropped_and_counted() {
+fn counts_beyond_the_bound_are_dropped_and_counted() {
     let node = Node::new();
     (0..10_003).for_each(|client| node.ask(&format!("user:{client}"), 2));
     node.ask("user:0", 5);
-    assert_eq!(node.metrics.counts(), (0, 3), "who is known goes on counting");
+    assert_eq!(node.metrics.counts(), (0, 3), "known clients are still counted");
     let drained = node.drain();
     assert_eq!(drained.len(), 10_000);
     assert_eq!(drained.iter().map(|row| row.refused).sum::<i64>(), 10_005);
@@ -233,7 +233,7 @@ async fn client_keys_are_digests_at_rest() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_waits_and_the_oldest_go_first() {
+async fn unwritten_rows_wait_and_the_oldest_are_dropped_first() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     let mut writer = node.writer(&control);
@@ -252,7 +252,7 @@ async fn what_cannot_be_written_waits_and_the_oldest_go_first() {
 }
 
 #[tokio::test]
-async fn what_is_left_is_written_at_the_end() {
+async fn remaining_counts_are_written_at_the_end() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();
@@ -262,7 +262,7 @@ async fn what_is_left_is_written_at_the_end() {
 }
 
 #[tokio::test]
-async fn what_is_lost_at_the_end_is_counted() {
+async fn losses_at_the_end_are_counted() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     node.ask("user:42", 3);
     node.writer(&database(&files)).run(async {}).await;
@@ -270,7 +270,7 @@ async fn what_is_lost_at_the_end_is_counted() {
 }
 
 #[tokio::test]
-async fn what_is_old_goes() {
+async fn old_rows_are_deleted() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();

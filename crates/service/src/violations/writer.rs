@@ -1,4 +1,4 @@
-//! Writes down what was counted, and takes out what is old.
+//! Writes counted violations to the database, and deletes old ones.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,40 +15,39 @@ use super::{KeyHashing, ViolationMetrics, Violations};
 
 /// How often counts are written.
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
-/// How often it is looked whether something is old, unless there is more to take out.
+/// How often old rows are deleted, unless more are left.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
-/// Rows written or taken out in one transaction: whoever changes a rule waits for one at most.
+/// Rows written or deleted in one transaction: a rule change waits for at most one.
 const ROWS_AT_ONCE: usize = 1000;
-/// Transactions that take something out before it is time to write again.
+/// Deleting transactions between two writes.
 const PRUNE_BATCHES_MAX: usize = 20;
-/// Rows that wait for a database that is away; the oldest go.
+/// Rows that wait while the database is away; the oldest are dropped.
 const WAITING_MAX: usize = 20_000;
-/// Rows in the database, however young: a flood by ever new clients must not fill it.
+/// Most rows in the database, whatever their age: a flood of new clients must not fill it.
 const ROWS_MAX: u32 = 1_000_000;
-/// How long the last counts may take to be written at the end: less than the server waits, so that it is still said
-/// what was lost.
+/// How long the final write may take: less than the server waits for the writer, so that losses are still logged.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// What a scribe works with.
+/// The parts of a [`ViolationWriter`].
 pub struct ViolationWriterConfig {
-    /// Where refusals are counted.
+    /// The counts in memory.
     pub violations: Arc<Violations>,
-    /// Where they are written.
+    /// The database.
     pub control: Control,
-    /// Told what was written and what was lost.
+    /// Counts what was written and what was lost.
     pub metrics: Arc<ViolationMetrics>,
-    /// How long they are kept.
+    /// How long rows are kept.
     pub retention: Duration,
-    /// Tells what is old.
+    /// Tells the age of rows.
     pub clock: Arc<dyn Clock>,
-    /// The key of this site, with which client keys are hashed; `None` keeps them as they are.
+    /// The key of this site, with which client keys are hashed; `None` stores them in plain text.
     pub site_key: Option<[u8; 32]>,
 }
 
-/// Carries refusals from memory to the database.
+/// Moves counts from memory to the database.
 pub struct ViolationWriter {
     pub(super) config: ViolationWriterConfig,
-    /// What is not written yet, the oldest first.
+    /// Rows not written yet, the oldest first.
     waiting: BTreeMap<RowKey, Violation>,
     at_rest: KeyHashing,
     prune_at: TokioInstant,
@@ -59,7 +58,7 @@ pub struct ViolationWriter {
 type RowKey = (Instant, String, String, Option<String>, bool);
 
 impl ViolationWriter {
-    /// A scribe who has done nothing yet.
+    /// A writer with nothing to write yet.
     pub fn new(config: ViolationWriterConfig) -> ViolationWriter {
         let at_rest = config.site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key));
         ViolationWriter {
@@ -83,7 +82,7 @@ impl ViolationWriter {
                 self.prune().await;
             };
             tokio::select! {
-                () = &mut end => break, // whatever was being written waits still, and may then be written twice
+                () = &mut end => break, // an interrupted write stays queued, and may be written twice
                 () = work => {}
             }
         }
@@ -91,7 +90,7 @@ impl ViolationWriter {
         let lost = self.waiting.values().map(|violation| violation.refused).sum();
         if lost > 0 {
             self.config.metrics.dropped(count(lost));
-            warn!(refusals = lost, "the database was away: not written down who was refused last");
+            warn!(refusals = lost, "the database is unavailable: the last violations were not written");
         }
     }
 
@@ -104,12 +103,12 @@ impl ViolationWriter {
             match self.config.control.record_violations(&batch).await {
                 Ok(()) => self.config.metrics.written(refusals),
                 Err(error @ (Error::Away(_) | Error::Full(_) | Error::Schema(_))) => {
-                    return self.log_failure(&error, "who was refused waits in memory until the database takes it");
+                    return self.log_failure(&error, "violations stay in memory until the database is available");
                 }
                 Err(error) => {
-                    // It would be refused again, and hold up all that follow.
+                    // It would be rejected again, and block all later rows.
                     self.config.metrics.dropped(refusals);
-                    error!(%error, rows = batch.len(), "the database refuses to note who was refused");
+                    error!(%error, rows = batch.len(), "the database rejects violations; they are dropped");
                 }
             }
             let rest = self.waiting.keys().nth(batch.len()).cloned();
@@ -134,22 +133,22 @@ impl ViolationWriter {
         }
     }
 
-    /// Takes out what is too old or too much, if it is time to; not everything at once.
+    /// Deletes rows that are too old or too many, if it is time to; in several batches.
     pub async fn prune(&mut self) {
         if TokioInstant::now() < self.prune_at {
             return;
         }
         match self.prune_batches().await {
             Ok(true) => self.prune_at = TokioInstant::now() + PRUNE_INTERVAL,
-            Ok(false) => {} // the rest after the next counts are written
+            Ok(false) => {} // the rest follows the next write
             Err(error) => {
                 self.prune_at = TokioInstant::now() + PRUNE_INTERVAL;
-                self.log_failure(&error, "refusals of long ago stay in the database");
+                self.log_failure(&error, "old violations could not be deleted");
             }
         }
     }
 
-    /// Answers whether nothing is left to be taken out.
+    /// Returns true if nothing is left to delete.
     async fn prune_batches(&self) -> Result<bool, Error> {
         let ViolationWriterConfig { control, retention, clock, .. } = &self.config;
         let old = Instant::from(clock.wall().before(Span::from(*retention)));
