@@ -17,7 +17,7 @@ use tollgate_service::data_tokens::DataTokens;
 use tollgate_service::receipt_sealer::Sealer;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::secrets::{self, SecretKeys};
-use tollgate_service::store::memory_config;
+use tollgate_service::store::{ConfiguredStore, memory_config};
 use tollgate_service::violations::{ViolationMetrics, Violations};
 use tollgate_service::{Service, ServiceConfig, ServiceObserver};
 use tollgate_store::Store;
@@ -38,6 +38,8 @@ use crate::store::OpenedStore;
 
 /// Everything that lives before a listener.
 pub(crate) struct ServerParts {
+    /// Rules and store, for the wiring alone: transports call the service.
+    pub(crate) engine: Arc<Engine<ConfiguredStore>>,
     /// Answers the calls of all transports.
     pub(crate) service: Arc<Service>,
     /// Announces and begins the shutdown.
@@ -127,6 +129,7 @@ impl ServerParts {
             loads: Arc::new(move || (loads.sum(|state| state.reloads), loads.sum(|state| state.failures))),
         };
         let parts = ServerParts {
+            engine,
             service,
             drain,
             pages,
@@ -153,7 +156,7 @@ impl ServerParts {
 
     /// Registers every component's metrics, in the order of the page.
     fn register_families(&self, scrape: &Scrape, metrics: Arc<DecisionMetrics>, log: Option<Lines>) {
-        let (memory, shared) = (self.service.engine.clone(), self.service.engine.clone());
+        let (memory, shared) = (self.engine.clone(), self.engine.clone());
         scrape.register(metrics);
         scrape.register(self.violation_metrics.clone());
         scrape.register(StoreFamilies {
@@ -179,7 +182,7 @@ impl ServerParts {
     /// The parts of the control plane.
     pub(crate) fn control_plane(&self) -> ControlPlaneParts {
         ControlPlaneParts {
-            engine: self.service.engine.clone(),
+            engine: self.engine.clone(),
             publisher: self.publisher.clone(),
             clock: self.service.clock.clone(),
             secret: self.keys.compile_options().secret,

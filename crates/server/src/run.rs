@@ -113,7 +113,7 @@ impl Server {
         let writer = violation_writer(&config, &parts, &control_plane)
             .map(|writer| (ended.clone(), writer))
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
-        let (drain_timeout, engine) = (config.net.drain_timeout, parts.service.engine.clone());
+        let (drain_timeout, engine) = (config.net.drain_timeout, parts.engine.clone());
         let decisions = parts.decision_log.clone();
         let refilled = engine.clone();
         let refills = tokio::spawn(async move { refilled.store().run_refills().await });

@@ -79,7 +79,7 @@ impl Server {
 
     /// A request that matches a limit of Envoy's files, if there are no other rules.
     fn descriptor(&self) -> Option<String> {
-        let pinned = self.parts.service.engine.rules();
+        let pinned = self.parts.engine.rules();
         let rules = pinned.rules.rules();
         let rule = rules.iter().find(|rule| rule.envoy.as_ref().is_some_and(|envoy| !envoy.overrides))?;
         let own = rule.envoy.as_ref().filter(|_| rules.iter().all(|rule| rule.envoy.is_some()))?;
@@ -90,7 +90,7 @@ impl Server {
 
     /// The number of limits in Envoy's files, and of their domains.
     fn limits(&self) -> (usize, usize) {
-        let pinned = self.parts.service.engine.rules();
+        let pinned = self.parts.engine.rules();
         let limits = pinned.rules.rules().iter().filter(|rule| rule.envoy.as_ref().is_some_and(|own| !own.overrides));
         let domains: Vec<&str> = limits.map(|rule| rule.namespace.as_str()).collect();
         (domains.len(), domains.iter().collect::<BTreeSet<_>>().len())
@@ -111,7 +111,7 @@ impl Server {
     fn rules(&self) -> String {
         let file = self.config.rules.as_ref();
         let (limits, domains) = self.limits();
-        let all = self.parts.service.engine.rules().rules.rules().iter().filter(|rule| rule.envoy.is_none()).count();
+        let all = self.parts.engine.rules().rules.rules().iter().filter(|rule| rule.envoy.is_none()).count();
         let of_file = self.control_plane.file_rules();
         let mut text = match file {
             Some(file) => format!("{of_file} rules from {}, read again when it changes\n", file.display()),

@@ -17,8 +17,7 @@ use crate::parts::ServerParts;
 use crate::rule_sources::Reloader;
 use tollgate_config::Config;
 use tollgate_net::tls::Tls;
-use tollgate_service::Service;
-use tollgate_service::store::SecretAgreement;
+use tollgate_service::store::{ConfiguredStore, SecretAgreement};
 use tollgate_telemetry::{Lines, LogThrottle};
 
 /// How often certificates and tokens are checked for changes, and a few buckets are swept.
@@ -39,10 +38,10 @@ pub(crate) struct Upkeep {
 
 impl Upkeep {
     pub(crate) async fn run(self) {
-        let service = self.parts.service.clone();
+        let engine = self.parts.engine.clone();
         let store_upkeep = async {
-            if service.engine.store().is_shared() {
-                upkeep_store(&service).await;
+            if engine.store().is_shared() {
+                upkeep_store(engine.store()).await;
             }
         };
         let control_plane = self.control_plane.clone();
@@ -57,7 +56,7 @@ impl Upkeep {
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
-                    self.parts.service.engine.store().sweep();
+                    self.parts.engine.store().sweep();
                     self.check_secret(&throttle).await;
                     self.compare_rules(&throttle).await;
                     let now = self.stamps();
@@ -78,7 +77,7 @@ impl Upkeep {
     }
 
     async fn check_secret(&self, throttle: &LogThrottle) {
-        let what = match self.parts.service.engine.store().check_secret().await {
+        let what = match self.parts.engine.store().check_secret().await {
             SecretAgreement::Together => return,
             SecretAgreement::Replaced => {
                 "the store has another secret than this node: nodes that started after it lost its data count apart; \
@@ -97,8 +96,8 @@ impl Upkeep {
 
     async fn compare_rules(&self, throttle: &LogThrottle) {
         let differing = {
-            let pinned = self.parts.service.engine.rules();
-            self.parts.service.engine.store().compare_rules(pinned.number, &pinned.rules).await
+            let pinned = self.parts.engine.rules();
+            self.parts.engine.store().compare_rules(pinned.number, &pinned.rules).await
         };
         if differing.nodes.is_empty() {
             return;
@@ -131,12 +130,12 @@ impl Upkeep {
 }
 
 /// Maintains a shared store. The store itself logs when it is away or back.
-async fn upkeep_store(service: &Service) {
+async fn upkeep_store(store: &ConfiguredStore) {
     let mut ticks = interval(STORE_UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        service.engine.store().upkeep().await;
+        store.upkeep().await;
     }
 }
 

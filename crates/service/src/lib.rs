@@ -12,6 +12,7 @@
 //! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle`] |
 //! | why would it pass? | [`Service::explain`] |
 //! | which token is this? | [`data_tokens`], [`admin_tokens`] |
+//! | which rules are active? | [`Service::generation`], [`Service::enforcement`], [`Service::rls_limits`] |
 //! | is the store reachable? | [`Service::store_health`], [`Service::store_was_reachable`] |
 
 pub mod admin_tokens;

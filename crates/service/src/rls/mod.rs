@@ -8,6 +8,7 @@
 mod domain;
 mod error;
 mod json;
+mod limits;
 mod metadata;
 pub(crate) mod read;
 pub(crate) mod write;
