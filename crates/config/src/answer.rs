@@ -1,9 +1,9 @@
-//! How decisions are answered, as it was configured: names that are known to be right, not yet the types that render.
+//! Settings of responses: validated names, not yet the types that render.
 
 use tollgate_rules::problem::ParseError;
-
-use super::RefusalDetail;
 use tollgate_service::render::{DenialStatus, Detail, RenderConfig};
+
+use crate::choice::RefusalDetail;
 
 /// Header styles that may be listed in `headers`; `off` stands alone.
 pub const HEADER_STYLES: &[&str] = &[
@@ -20,23 +20,23 @@ pub const HEADER_STYLES: &[&str] = &[
     "ratelimit-epoch",
 ];
 
-/// Settings of answers.
+/// Settings of responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerSettings {
     /// Header styles, joined by commas: each one of [`HEADER_STYLES`].
     pub headers: String,
     /// How far retries are spread: `off`, a percentage such as `10%`, or a duration such as `5s`.
     pub retry_jitter: String,
-    /// Status of a refusal that was asked for as a question: 200 or 429.
+    /// Status of a denial where the call names none: 200 or 429.
     pub refused_status: u16,
-    /// Status of a refusal that no waiting will turn: 429, 403 or 413.
+    /// Status of a denial that no waiting helps: 429, 403 or 413.
     pub never_status: u16,
-    /// What the body of a refusal by status tells.
+    /// The detail of a denial by status.
     pub answer: RefusalDetail,
 }
 
 impl AnswerSettings {
-    /// The same as what renders answers.
+    /// The configuration of the renderer.
     pub fn config(&self) -> Result<RenderConfig, ParseError> {
         Ok(RenderConfig {
             headers: self.headers.parse()?,

@@ -1,4 +1,4 @@
-//! Forward-auth, as it was configured.
+//! Settings of forward-auth.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,24 +8,24 @@ use tollgate_rules::address::Cidr;
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::problem::{ParseError, quote};
 
-use super::AuthSource;
+use crate::choice::AuthSource;
 
-/// Settings of `/v1/auth`, and of who is believed there.
+/// Settings of `/v1/auth`, and the proxies that are trusted there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthSettings {
-    /// Where a check says what the client asked for.
+    /// Where a check carries the original request.
     pub source: AuthSource,
-    /// The status of a refusal.
+    /// The status of a denial.
     pub deny_status: u16,
-    /// The status of a refusal because the store is away.
+    /// The status of a denial because the store is away.
     pub closed_status: u16,
     /// Attributes that proxies send in header fields.
     pub attributes: Vec<FromHeader>,
     /// The header field with the cost, if any: 1 without it.
     pub cost_header: Option<String>,
-    /// Whose rules apply.
+    /// The namespace whose rules apply.
     pub namespace: Option<String>,
-    /// Proxies that are believed.
+    /// Trusted proxies.
     pub trusted_proxies: Vec<Cidr>,
     /// How many proxies in front of this server are trusted to add to X-Forwarded-For.
     pub trusted_hops: usize,
@@ -48,7 +48,7 @@ impl Default for AuthSettings {
 }
 
 impl AuthSettings {
-    /// Settings that do not go together: the one to point at, and why.
+    /// Conflicting settings: the one to report, and why.
     pub(super) fn conflicts(&self, has_tokens: bool) -> Vec<(&'static str, ParseError)> {
         let mut found = Vec::new();
         if has_tokens && self.source != AuthSource::Off && self.attributes.iter().any(|from| from.header == TOKENS) {
@@ -66,7 +66,7 @@ impl AuthSettings {
     }
 }
 
-/// Where tokens stand.
+/// The header field with the token.
 const TOKENS: &str = "authorization";
 
 /// An attribute that a proxy sends in a header field: `api_key=x-api-key`.

@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Result<u64, ParseError> {
     }
 }
 
-/// A text that [`parse`] reads back: the largest unit that divides it.
+/// The text of a size, which [`parse`] reads back: in the largest unit that divides it.
 pub fn display(bytes: u64) -> String {
     match UNITS.iter().find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size)) {
         Some((unit, size)) => format!("{}{unit}", bytes / size),

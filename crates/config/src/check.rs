@@ -1,17 +1,19 @@
-//! What must hold between settings, each of which is right by itself.
+//! Checks between settings that are each valid by themselves.
 
 use std::path::PathBuf;
 
+use tollgate_net::Address;
 use tollgate_rules::problem::ParseError;
 
-use super::{Config, DbPlace, Mistake};
-use tollgate_net::Address;
+use crate::config::Config;
+use crate::control::DbPlace;
+use crate::error::Mistake;
 
 /// Most addresses of one kind.
 const ADDRESSES_MAX: usize = 16;
 
 impl Config {
-    /// Settings that do not go together: the one to point at, and why.
+    /// Conflicting settings: the one to report, and why.
     pub fn conflicts(&self) -> Vec<(&'static str, ParseError)> {
         let mut found = Vec::new();
         found.extend(self.listener_tls().iter().flat_map(TlsSettings::conflicts));
@@ -57,10 +59,9 @@ impl Config {
         ]
     }
 
-    /// Whether only callers whom somebody meant to serve can reach this server.
+    /// Rejects addresses that other machines reach unintentionally.
     ///
-    /// An address that other machines reach needs tokens, and the admin API TLS besides, or the explicit word that it
-    /// needs none.
+    /// Such an address needs tokens, and the admin API also TLS, or a setting that explicitly waives them.
     pub fn check_exposure(&self) -> Result<(), Mistake> {
         let exposed = |wanted: &str, fine: bool| {
             let reached = self.addresses().filter(|(name, address)| *name == wanted && !address.is_loopback());
@@ -110,7 +111,8 @@ impl Config {
         self.token_file.is_some() || self.require_token
     }
 
-    /// What a server that may start should still not do unseen: listen to other machines in the clear, or to everyone.
+    /// Warnings about a configuration that may start: listeners without TLS or without tokens that other machines
+    /// reach.
     pub fn exposures(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, address) in self.addresses().filter(|(_, address)| !address.is_loopback()) {

@@ -1,10 +1,10 @@
-//! Settings that are one word of a few.
+//! Settings with a fixed set of words.
 
 /// A value with a name, changed by name.
 ///
 /// Implementors promise that [`Choice::choose`] accepts exactly [`Choice::names`], and that [`Choice::name`] is one of
 /// them.
-pub trait Choice {
+pub trait SettingChoice {
     /// All names.
     fn names(&self) -> &'static [&'static str];
     /// The name of this one.
@@ -19,7 +19,7 @@ macro_rules! choice {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $type { $($(#[$help])* $variant,)* }
 
-        impl Choice for $type {
+        impl SettingChoice for $type {
             fn names(&self) -> &'static [&'static str] {
                 &[$($name),*]
             }
@@ -42,7 +42,7 @@ macro_rules! choice {
 pub(super) use choice;
 
 choice! {
-    /// Where a check of forward-auth says what the client asked for. One place: clients could fill in the others.
+    /// Where a check of forward-auth carries the original request. One source only: clients could forge the others.
     AuthSource {
         /// There is no forward-auth.
         Off = "off",
@@ -56,11 +56,11 @@ choice! {
 }
 
 choice! {
-    /// What the body of a refusal by status tells.
+    /// The detail of a denial by status.
     RefusalDetail {
-        /// What concerns the caller that is refused.
+        /// What concerns the denied caller.
         Public = "public",
-        /// All of the plain answer.
+        /// All of the plain response.
         Full = "full",
     }
 }
@@ -68,7 +68,7 @@ choice! {
 choice! {
     /// How log lines are written.
     LogFormat {
-        /// For eyes: time, level, message, fields.
+        /// For people: time, level, message, fields.
         People = "people",
         /// For programs: one JSON object per line.
         Json = "json",
@@ -78,13 +78,13 @@ choice! {
 choice! {
     /// Which log lines are written: this level and those before it.
     LogLevel {
-        /// What needs somebody.
+        /// Needs an operator.
         Error = "error",
-        /// What may need somebody.
+        /// May need an operator.
         Warn = "warn",
-        /// What happened.
+        /// Events.
         Info = "info",
-        /// What happened inside.
+        /// Internal events.
         Debug = "debug",
     }
 }

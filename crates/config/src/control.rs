@@ -1,4 +1,4 @@
-//! The control plane, as it was configured: where rules, overrides and tokens are kept, and who may change them.
+//! Settings of the control plane: the database of rules, overrides and tokens, and access to the admin API.
 
 use std::env;
 use std::fmt;
@@ -14,23 +14,23 @@ use tollgate_rules::problem::ParseError;
 pub struct ControlSettings {
     /// The database.
     pub db: DbPlace,
-    /// The password of the database, so that it stands neither in the URL nor in a list of processes.
+    /// The password of the database, so that it is neither in the URL nor in a process list.
     pub password_file: Option<PathBuf>,
     /// Whether a start brings the tables to this version.
     pub migrate: bool,
-    /// How often the database is asked for changes nobody told of.
+    /// How often the database is polled for changes without a notification.
     pub poll_interval: Duration,
-    /// Where this node keeps what must outlive it.
+    /// The directory of what must outlive the process.
     pub state_dir: Option<PathBuf>,
     /// How long violations are kept.
     pub violations_retention: Duration,
-    /// Whether violations name clients as they are, instead of by a digest under the key of this site.
+    /// Whether violations hold client keys in plain text, instead of digests under the site's key.
     pub violations_plain_keys: bool,
     /// Certificate chain of the admin listener, PEM; set together with `tls_key`.
     pub tls_cert: Option<PathBuf>,
     /// Its private key, PEM.
     pub tls_key: Option<PathBuf>,
-    /// Authorities that sign the certificates of those who may connect, PEM.
+    /// Authorities that sign the certificates of permitted clients, PEM.
     pub client_ca: Option<PathBuf>,
     /// Names of which a client's certificate must have one; any, if there are none.
     pub client_names: Vec<String>,
@@ -61,8 +61,8 @@ impl Default for ControlSettings {
 }
 
 impl ControlSettings {
-    /// Where this node keeps what must outlive it: as configured, as systemd says, or among its user's data. `None` for
-    /// a user without a home.
+    /// The directory of what must outlive the process: as configured, as systemd sets it, or in the user's data
+    /// directory. `None` for a user without a home.
     pub fn state_dir(&self) -> Option<PathBuf> {
         let of = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let own = || of("STATE_DIRECTORY");

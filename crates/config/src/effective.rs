@@ -5,20 +5,23 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use tollgate_rules::yaml::is_blank;
 
-use super::{Config, Origin, SETTINGS, Section, Setting};
+use crate::config::Config;
+use crate::origin::SettingOrigin;
+use crate::setting::{Section, Setting};
+use crate::settings::SETTINGS;
 
 /// A configuration, and where each value came from.
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
     /// The values.
     pub config: Config,
-    /// Variables that begin with `TOLLGATE_` and are no setting.
+    /// Variables that begin with `TOLLGATE_` and are not settings.
     pub unknown_environment: Vec<UnknownVariable>,
     /// Sources of those that were set, by name.
-    pub(super) origins: BTreeMap<&'static str, Origin>,
+    pub(super) origins: BTreeMap<&'static str, SettingOrigin>,
 }
 
-/// A variable that looks like ours and is not.
+/// A variable with our prefix that is no setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownVariable {
     /// Its name.
@@ -39,7 +42,7 @@ impl std::fmt::Display for UnknownVariable {
 
 impl Resolved {
     /// Where the value of a setting came from.
-    pub fn origin(&self, setting: &Setting) -> Origin {
+    pub fn origin(&self, setting: &Setting) -> SettingOrigin {
         self.origins.get(setting.name).cloned().unwrap_or_default()
     }
 
@@ -63,7 +66,7 @@ impl Resolved {
 
     fn remark(&self, setting: &Setting) -> String {
         match (self.origin(setting), setting.absent) {
-            (Origin::Default, absent) if !absent.is_empty() => format!("default: {absent}"),
+            (SettingOrigin::Default, absent) if !absent.is_empty() => format!("default: {absent}"),
             (origin, _) => one_line(&origin.to_string()),
         }
     }
@@ -81,17 +84,19 @@ impl Resolved {
             None => Value::Null,
         };
         match self.origin(setting) {
-            Origin::Default => json!({ "value": value, "source": "default" }),
-            Origin::File { file, place } => {
+            SettingOrigin::Default => json!({ "value": value, "source": "default" }),
+            SettingOrigin::File { file, place } => {
                 json!({ "value": value, "source": "file", "file": file, "line": place.line, "column": place.column })
             }
-            Origin::Environment(variable) => json!({ "value": value, "source": "environment", "variable": variable }),
-            Origin::Flag(flag) => json!({ "value": value, "source": "flag", "flag": flag }),
+            SettingOrigin::Environment(variable) => {
+                json!({ "value": value, "source": "environment", "variable": variable })
+            }
+            SettingOrigin::Flag(flag) => json!({ "value": value, "source": "flag", "flag": flag }),
         }
     }
 }
 
-/// A configuration file to begin with: every setting with its default and its help, and none of them set.
+/// A configuration file to start from: every setting with its default and its help, all commented out.
 ///
 /// Defaults that were written down would stay when a later version has better ones.
 pub fn template() -> String {
@@ -151,12 +156,12 @@ fn scalar(text: &str) -> String {
     quoted + "\""
 }
 
-/// A file name may hold a line break, and a comment must not.
+/// Removes line breaks: a file name may contain one, a comment must not.
 fn one_line(text: &str) -> String {
     text.chars().map(|letter| if is_hidden(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
-/// Characters that move the cursor or turn the direction of a text; all have four hexadecimal digits.
+/// Characters that move the cursor or change text direction; all have four hexadecimal digits.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

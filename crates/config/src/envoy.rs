@@ -1,8 +1,8 @@
-//! Rules as envoyproxy/ratelimit keeps them, as it was configured.
+//! Settings of compatibility with envoyproxy/ratelimit.
 
 use std::path::PathBuf;
 
-/// Settings of what is compatible with envoyproxy/ratelimit.
+/// Settings of compatibility with envoyproxy/ratelimit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnvoySettings {
     /// The directory of its configuration files, loaded as they are.
@@ -13,15 +13,15 @@ pub struct EnvoySettings {
     pub allow_shrink: bool,
     /// From how many percent of a limit on hits count as near it.
     pub near_limit: usize,
-    /// Whether its domains refuse nobody, whatever their descriptors say.
+    /// Whether its domains deny nothing, whatever their descriptors say.
     pub shadow: bool,
-    /// Names of header fields for limit, remaining and reset, told with every answer of its domains; none if empty.
+    /// Names of header fields for limit, remaining and reset, in every response of its domains; none if empty.
     pub headers: Vec<String>,
-    /// Whether answers of its domains tell domain, descriptors and the metadata of passing limits.
+    /// Whether responses of its domains carry domain, descriptors and the metadata of passing limits.
     pub dynamic_metadata: bool,
-    /// Whether nothing but what is over its limit is counted once any descriptor of a request is over its own.
+    /// Whether only descriptors over their limit are counted once any descriptor of a request is.
     pub stop_counting: bool,
-    /// Whether calls that cannot be decided are answered with the code that it has for them.
+    /// Whether calls that cannot be decided are answered with UNKNOWN, as it does.
     pub unknown_errors: bool,
 }
 

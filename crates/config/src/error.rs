@@ -1,25 +1,25 @@
-//! Everything that is wrong with a configuration, at once.
+//! All errors of a configuration at once.
 
 use std::fmt;
 
 use tollgate_rules::Report;
 use tollgate_rules::problem::ParseError;
 
-/// Why there is no configuration: the problems of the file with their places, and those of everything else.
+/// Why a configuration is invalid: the problems of the file with their positions, and all others.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// What is wrong with the file.
     pub report: Option<Report>,
-    /// What is wrong with flags, variables, and settings that do not go together.
+    /// Errors of flags and variables, and conflicting settings.
     pub mistakes: Vec<Mistake>,
 }
 
-/// Something wrong outside of the file. It is the operator's to mend; trying again does not help.
+/// An error outside of the file. The operator must correct it; a retry does not help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where it is: `TOLLGATE_HTTP`, `--http`, or the settings that do not go together.
+    /// Where it is: `TOLLGATE_HTTP`, `--http`, or the conflicting settings.
     pub place: String,
-    /// What was found, and what would be right.
+    /// What was found, and what is allowed.
     pub fault: ParseError,
 }
 

@@ -9,42 +9,43 @@ use tollgate_rules::read::decode;
 use tollgate_rules::yaml::{YamlKey, YamlKind, YamlNode, is_blank};
 use tollgate_rules::{Report, SourcePosition, nearest, yaml};
 
-use super::{SETTINGS, Setting};
+use crate::setting::Setting;
+use crate::settings::SETTINGS;
 
 /// Longest file accepted; a full one has a few kilobytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A value of the file and where it stands.
+/// A value of the file and its position.
 #[derive(Debug)]
-pub struct Entry {
+pub struct FileEntry {
     pub setting: &'static Setting,
     pub texts: Vec<String>,
     pub place: SourcePosition,
 }
 
-/// What could be read of a file, and what could not.
+/// The values of a file, and its problems.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     pub name: String,
     pub text: String,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FileEntry>,
     pub problems: Problems,
 }
 
-/// Why nothing of a file could be read.
+/// Why a file could not be read at all.
 #[derive(Debug)]
-pub enum Unreadable {
+pub enum ConfigFileError {
     /// It cannot be opened, or is not the kind of file it should be.
     File(ParseError),
-    /// It is no text.
+    /// It is not text.
     Text(Report),
 }
 
-/// Reads a file; what is wrong inside is gathered, so that other sources can still be looked at.
-pub fn read(path: &Path) -> Result<ConfigFile, Unreadable> {
+/// Reads a file. Its problems are collected, so that the other sources are still checked.
+pub fn read(path: &Path) -> Result<ConfigFile, ConfigFileError> {
     let name = path.to_string_lossy().into_owned();
-    let bytes = read_bounded(path).map_err(Unreadable::File)?;
-    let text = decode(&name, &bytes).map_err(Unreadable::Text)?.to_owned();
+    let bytes = read_bounded(path).map_err(ConfigFileError::File)?;
+    let text = decode(&name, &bytes).map_err(ConfigFileError::Text)?.to_owned();
     let mut file = ConfigFile { name, ..ConfigFile::default() };
     match yaml::parse(&text) {
         Ok(root) => file.read_root(&root),
@@ -58,7 +59,7 @@ impl ConfigFile {
     fn read_root(&mut self, root: &YamlNode) {
         match &root.kind {
             YamlKind::Map(entries) => entries.iter().for_each(|(key, value)| self.read_entry(key, value)),
-            // An empty file says nothing, and a file of nothing but comments is a fine start.
+            // An empty file, or one of comments only, sets nothing.
             YamlKind::Scalar { text, quoted: false } if text.is_empty() => {}
             _ => {
                 let message = format!("the file should be a map of settings, found {}", root.describe());
@@ -78,7 +79,7 @@ impl ConfigFile {
         let before = self.problems.len();
         let texts = self.read_value(setting, value);
         if self.problems.len() == before {
-            self.entries.push(Entry { setting, texts, place: value.position() });
+            self.entries.push(FileEntry { setting, texts, place: value.position() });
         }
     }
 
@@ -125,7 +126,8 @@ fn unknown(key: &YamlKey) -> Problem {
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, ParseError> {
-    // Looked at before it is opened, because opening a FIFO waits for a writer; and after, because names change hands.
+    // Checked before opening, because opening a FIFO waits for a writer; and after, because the name may lead
+    // elsewhere.
     regular(fs::metadata(path).map_err(|error| unreadable(path, &error))?.file_type(), path)?;
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     regular(file.metadata().map_err(|error| unreadable(path, &error))?.file_type(), path)?;

@@ -1,4 +1,4 @@
-//! gRPC, as it was configured.
+//! Settings of gRPC.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tollgate_net::Address;
 /// Settings of the gRPC listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrpcSettings {
-    /// Where gRPC is served: Tollgate's own service and Envoy's; nowhere if none.
+    /// The address of Tollgate's own service and Envoy's; `None` for no listener.
     pub address: Option<Address>,
     /// Whether callers may ask which services there are.
     pub reflection: bool,
-    /// How old a connection gets before its caller is asked to open another one: otherwise callers that stay connected
-    /// for days never find the servers that were added. A tenth more or less, so that they do not all come at once.
+    /// The age at which a connection is closed gracefully: callers that stay connected for days would never find added
+    /// servers. A tenth more or less, so that they do not all reconnect at once.
     pub max_connection_age: Duration,
 }
 

@@ -1,19 +1,19 @@
-//! Texts to values, the same for flags, environment and file. A fault says what was found and what would be right.
+//! Parses values, the same for flags, environment and file. An error names what was found and what is allowed.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tollgate_net::Address;
 use tollgate_rules::problem::{ParseError, quote};
 use tollgate_rules::{duration as span, nearest};
 
-use super::bytes;
-use tollgate_net::Address;
+use crate::bytes;
 
-/// The word for "none of it".
+/// The word that turns a setting off.
 pub const OFF: &str = "off";
 
-/// Longest path or name of a file; systems take no more.
+/// Longest path; systems accept no more.
 const PATH_BYTES_MAX: usize = 4096;
 /// Longest name of a node.
 const NAME_BYTES_MAX: usize = 64;
@@ -93,7 +93,7 @@ pub fn size(text: &str, range: &RangeInclusive<u64>) -> Result<u64, ParseError> 
     within(bytes::parse(text)?, range, text, |bound| bytes::display(*bound))
 }
 
-/// The word itself, if it is one of these.
+/// The word, if it is one of `words`.
 pub fn word<'a>(text: &'a str, words: &[&str]) -> Result<&'a str, ParseError> {
     if words.contains(&text) {
         return Ok(text);
@@ -138,12 +138,12 @@ pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The texts and what their commas separate.
+/// The items of all texts, split at commas.
 pub fn pieces<'a>(texts: &[&'a str]) -> impl Iterator<Item = &'a str> {
     texts.iter().flat_map(|text| text.split(',')).map(str::trim)
 }
 
-/// The same; none of them where `off` stands alone.
+/// The same; none if the only text is `off`.
 pub fn pieces_unless_off<'a>(texts: &[&'a str]) -> impl Iterator<Item = &'a str> {
     let texts = if texts == [OFF] { Vec::new() } else { texts.to_vec() };
     texts.into_iter().flat_map(|text| text.split(',')).map(str::trim)

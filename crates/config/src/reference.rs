@@ -1,6 +1,7 @@
-//! The reference page, written from the table.
+//! The reference page, generated from the table.
 
-use super::{SETTINGS, Section, Setting};
+use crate::setting::{Section, Setting};
+use crate::settings::SETTINGS;
 
 /// The page `docs/guide/configuration.md`.
 pub fn reference() -> String {

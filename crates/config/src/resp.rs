@@ -1,20 +1,20 @@
-//! RESP, as it was configured.
+//! Settings of RESP.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Choice;
-use super::choice::choice;
 use tollgate_net::Address;
+
+use crate::choice::{SettingChoice, choice};
 
 /// Settings of the RESP listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RespSettings {
-    /// Where RESP is served; nowhere if none.
+    /// The address of RESP; `None` for no listener.
     pub address: Option<Address>,
     /// The password that callers must give with AUTH or HELLO.
     pub password_file: Option<PathBuf>,
-    /// How CL.THROTTLE and THROTTLE make whole seconds of waits.
+    /// How CL.THROTTLE and THROTTLE round waits to whole seconds.
     pub rounding: RespRounding,
     /// How long a connection may stay open without a command; for ever if none.
     pub idle_timeout: Option<Duration>,
@@ -30,9 +30,9 @@ impl Default for RespSettings {
 }
 
 choice! {
-    /// How waits become whole seconds.
+    /// How waits are rounded to whole seconds.
     RespRounding {
-        /// Up: waiting them is enough.
+        /// Up: the wait is always sufficient.
         Strict = "strict",
         /// As redis-cell does it: up, after dropping what is below a millisecond.
         RedisCell = "redis-cell",

@@ -11,21 +11,21 @@ mod store;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::HEADER_STYLES;
-use super::setting::{Kind, Section, Setting};
+use crate::answer::HEADER_STYLES;
+use crate::setting::{Section, Setting, SettingKind};
 
-/// Settings in the order of every listing; several tables that read as one.
+/// All settings in the order of every listing: several tables read as one.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings(&'static [&'static [Setting]]);
+pub struct SettingTable(&'static [&'static [Setting]]);
 
-impl Settings {
+impl SettingTable {
     /// Every setting.
     pub fn iter(self) -> impl Iterator<Item = &'static Setting> {
         self.into_iter()
     }
 }
 
-impl IntoIterator for Settings {
+impl IntoIterator for SettingTable {
     type Item = &'static Setting;
     type IntoIter = std::iter::Flatten<std::iter::Copied<std::slice::Iter<'static, &'static [Setting]>>>;
 
@@ -35,7 +35,7 @@ impl IntoIterator for Settings {
 }
 
 /// Every setting of the server.
-pub static SETTINGS: Settings = Settings(&[
+pub static SETTINGS: SettingTable = SettingTable(&[
     SERVED,
     grpc::GRPC,
     resp::RESP,
@@ -48,6 +48,13 @@ pub static SETTINGS: Settings = Settings(&[
     OTHERS,
 ]);
 
+impl Setting {
+    /// The setting of this name.
+    pub fn named(name: &str) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+}
+
 static SERVED: &[Setting] = &[
     Setting {
         name: "http",
@@ -55,7 +62,7 @@ static SERVED: &[Setting] = &[
         section: Section::Listening,
         help: "Serve the data API here; several may be given",
         absent: "",
-        kind: Kind::Addresses(|config| &mut config.http),
+        kind: SettingKind::Addresses(|config| &mut config.http),
     },
     Setting {
         name: "admin",
@@ -63,7 +70,7 @@ static SERVED: &[Setting] = &[
         section: Section::Listening,
         help: "Serve the admin API and /metrics here, or `off`",
         absent: "",
-        kind: Kind::Address(|config| &mut config.admin),
+        kind: SettingKind::Address(|config| &mut config.admin),
     },
     Setting {
         name: "metrics",
@@ -71,15 +78,15 @@ static SERVED: &[Setting] = &[
         section: Section::Listening,
         help: "Serve /metrics on an address of its own as well, or `off`",
         absent: "",
-        kind: Kind::Address(|config| &mut config.metrics),
+        kind: SettingKind::Address(|config| &mut config.metrics),
     },
     Setting {
         name: "socket_mode",
         value_name: "MODE",
         section: Section::Listening,
-        help: "Mode of the files of Unix domain sockets, in octal: who may write to one may connect",
+        help: "Mode of Unix domain socket files, in octal: write permission allows connecting",
         absent: "as the umask has it",
-        kind: Kind::Mode(|config| &mut config.socket_mode),
+        kind: SettingKind::Mode(|config| &mut config.socket_mode),
     },
 ];
 
@@ -90,15 +97,15 @@ static RULES: &[Setting] = &[
         section: Section::Rules,
         help: "The rules file, loaded again whenever it changes",
         absent: "everything is allowed",
-        kind: Kind::Path(|config| &mut config.rules),
+        kind: SettingKind::Path(|config| &mut config.rules),
     },
     Setting {
         name: "reload_interval",
         value_name: "DURATION",
         section: Section::Rules,
-        help: "How often the rules file is looked at",
+        help: "How often the rules file is checked for changes",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.reload_interval, Duration::from_millis(10)..=HOUR),
+        kind: SettingKind::Duration(|config| &mut config.reload_interval, Duration::from_millis(10)..=HOUR),
     },
 ];
 
@@ -109,7 +116,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Most connections open at once",
         absent: "",
-        kind: Kind::Number(|config| &mut config.net.max_connections, 1..=1_000_000),
+        kind: SettingKind::Number(|config| &mut config.net.max_connections, 1..=1_000_000),
     },
     Setting {
         name: "max_connections_per_address",
@@ -117,7 +124,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Most connections from one address",
         absent: "",
-        kind: Kind::Number(|config| &mut config.net.max_connections_per_address, 1..=1_000_000),
+        kind: SettingKind::Number(|config| &mut config.net.max_connections_per_address, 1..=1_000_000),
     },
     Setting {
         name: "head_timeout",
@@ -125,7 +132,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest time for the head of a request to arrive",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.net.head_timeout, TIMEOUTS),
+        kind: SettingKind::Duration(|config| &mut config.net.head_timeout, TIMEOUTS),
     },
     Setting {
         name: "body_timeout",
@@ -133,7 +140,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest time for the body of a request to arrive",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.net.body_timeout, TIMEOUTS),
+        kind: SettingKind::Duration(|config| &mut config.net.body_timeout, TIMEOUTS),
     },
     Setting {
         name: "write_timeout",
@@ -141,7 +148,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest time an answer waits for a client that does not read",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.net.write_timeout, TIMEOUTS),
+        kind: SettingKind::Duration(|config| &mut config.net.write_timeout, TIMEOUTS),
     },
     Setting {
         name: "idle_timeout",
@@ -149,7 +156,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest time a connection stays open without a request",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.net.idle_timeout, TIMEOUTS),
+        kind: SettingKind::Duration(|config| &mut config.net.idle_timeout, TIMEOUTS),
     },
     Setting {
         name: "tls_timeout",
@@ -157,15 +164,15 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest time for a TLS handshake",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.net.tls_timeout, TIMEOUTS),
+        kind: SettingKind::Duration(|config| &mut config.net.tls_timeout, TIMEOUTS),
     },
     Setting {
         name: "drain_delay",
         value_name: "DURATION",
         section: Section::Connections,
-        help: "Serve on for this long after SIGTERM, while health checks say no",
+        help: "How long to keep serving after SIGTERM, while health checks fail",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.net.drain_delay, Duration::ZERO..=HOUR),
+        kind: SettingKind::Duration(|config| &mut config.net.drain_delay, Duration::ZERO..=HOUR),
     },
     Setting {
         name: "drain_timeout",
@@ -173,7 +180,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest time for requests in flight to end when the server stops",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.net.drain_timeout, TIMEOUTS),
+        kind: SettingKind::Duration(|config| &mut config.net.drain_timeout, TIMEOUTS),
     },
     Setting {
         name: "max_head",
@@ -181,7 +188,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest head of a request: request line and header fields",
         absent: "",
-        kind: Kind::Size(|config| &mut config.net.max_head, 8 << 10..=1 << 20),
+        kind: SettingKind::Size(|config| &mut config.net.max_head, 8 << 10..=1 << 20),
     },
     Setting {
         name: "max_headers",
@@ -189,7 +196,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Most header fields of a request",
         absent: "",
-        kind: Kind::Number(|config| &mut config.net.max_headers, 8..=1_000),
+        kind: SettingKind::Number(|config| &mut config.net.max_headers, 8..=1_000),
     },
     Setting {
         name: "max_body",
@@ -197,7 +204,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest body of a request",
         absent: "",
-        kind: Kind::Size(|config| &mut config.net.max_body, BODIES),
+        kind: SettingKind::Size(|config| &mut config.net.max_body, BODIES),
     },
     Setting {
         name: "max_batch_body",
@@ -205,7 +212,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Longest body of a batch of requests",
         absent: "",
-        kind: Kind::Size(|config| &mut config.net.max_batch_body, BODIES),
+        kind: SettingKind::Size(|config| &mut config.net.max_batch_body, BODIES),
     },
     Setting {
         name: "max_in_transit",
@@ -213,7 +220,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Connections,
         help: "Most bytes of bodies and answers on their way, over all connections",
         absent: "",
-        kind: Kind::Size(|config| &mut config.net.max_in_transit, IN_TRANSIT),
+        kind: SettingKind::Size(|config| &mut config.net.max_in_transit, IN_TRANSIT),
     },
     Setting {
         name: "headers",
@@ -221,7 +228,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Answers,
         help: "Header styles of an answer, joined by commas, or `off`",
         absent: "",
-        kind: Kind::Words(|config| &mut config.answer.headers, HEADER_STYLES),
+        kind: SettingKind::Words(|config| &mut config.answer.headers, HEADER_STYLES),
     },
     Setting {
         name: "retry_jitter",
@@ -229,7 +236,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Answers,
         help: "Spread retries by up to this much: 10% of the wait, 5s, or `off`",
         absent: "",
-        kind: Kind::Jitter(|config| &mut config.answer.retry_jitter),
+        kind: SettingKind::Jitter(|config| &mut config.answer.retry_jitter),
     },
     Setting {
         name: "refused_status",
@@ -237,7 +244,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Answers,
         help: "HTTP status of a refusal",
         absent: "",
-        kind: Kind::Status(|config| &mut config.answer.refused_status, &["200", "429"]),
+        kind: SettingKind::Status(|config| &mut config.answer.refused_status, &["200", "429"]),
     },
     Setting {
         name: "never_status",
@@ -245,15 +252,15 @@ static OTHERS: &[Setting] = &[
         section: Section::Answers,
         help: "HTTP status of a refusal that no waiting will change, where refusals have one",
         absent: "",
-        kind: Kind::Status(|config| &mut config.answer.never_status, &["429", "403", "413"]),
+        kind: SettingKind::Status(|config| &mut config.answer.never_status, &["429", "403", "413"]),
     },
     Setting {
         name: "answer",
         value_name: "DETAIL",
         section: Section::Answers,
-        help: "What the body of a refusal by status tells, which proxies pass on: `public`, or `full` with mode, generation and every rule",
+        help: "Detail in the body of a refusal by status, which proxies pass on: `public`, or `full` with mode, generation and every rule",
         absent: "",
-        kind: Kind::Choice(|config| &mut config.answer.answer),
+        kind: SettingKind::Choice(|config| &mut config.answer.answer),
     },
     Setting {
         name: "max_memory",
@@ -261,7 +268,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Resources,
         help: "Most memory that buckets may take",
         absent: "",
-        kind: Kind::LargeSize(|config| &mut config.max_memory, 1 << 20..=1 << 44),
+        kind: SettingKind::LargeSize(|config| &mut config.max_memory, 1 << 20..=1 << 44),
     },
     Setting {
         name: "threads",
@@ -269,7 +276,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Resources,
         help: "Threads that serve",
         absent: "one per core",
-        kind: Kind::MaybeNumber(|config| &mut config.threads, 1..=1_024),
+        kind: SettingKind::MaybeNumber(|config| &mut config.threads, 1..=1_024),
     },
     Setting {
         name: "log_format",
@@ -277,15 +284,15 @@ static OTHERS: &[Setting] = &[
         section: Section::Logs,
         help: "How log lines are written",
         absent: "",
-        kind: Kind::Choice(|config| &mut config.log_format),
+        kind: SettingKind::Choice(|config| &mut config.log_format),
     },
     Setting {
         name: "log_level",
         value_name: "LEVEL",
         section: Section::Logs,
-        help: "Write log lines of this level and graver ones",
+        help: "Write log lines of this level and more severe ones",
         absent: "",
-        kind: Kind::Choice(|config| &mut config.log_level),
+        kind: SettingKind::Choice(|config| &mut config.log_level),
     },
     Setting {
         name: "decision_log",
@@ -293,7 +300,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Logs,
         help: "Write every decision as a line of JSON into this file, to standard output for `-`, or `off`",
         absent: "",
-        kind: Kind::Sink(|config| &mut config.decision_log),
+        kind: SettingKind::Sink(|config| &mut config.decision_log),
     },
     Setting {
         name: "debug_keys",
@@ -301,7 +308,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Logs,
         help: "Write keys as they are into logs, not only their digests",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.debug_keys),
+        kind: SettingKind::Switch(|config| &mut config.debug_keys),
     },
     Setting {
         name: "node",
@@ -309,7 +316,7 @@ static OTHERS: &[Setting] = &[
         section: Section::Node,
         help: "Name of this node in logs",
         absent: "the host name",
-        kind: Kind::Name(|config| &mut config.node),
+        kind: SettingKind::Name(|config| &mut config.node),
     },
     Setting {
         name: "secret_file",
@@ -317,12 +324,12 @@ static OTHERS: &[Setting] = &[
         section: Section::Node,
         help: "A file of 16 bytes or more that sign receipts and hide keys in logs",
         absent: "one that the nodes keep in their store, or one of this process",
-        kind: Kind::Path(|config| &mut config.secret_file),
+        kind: SettingKind::Path(|config| &mut config.secret_file),
     },
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// Zero would refuse everybody, and a timeout of days is none.
+/// Zero would reject every request, and a timeout of days is none.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=HOUR;
 const BODIES: RangeInclusive<u64> = 1 << 10..=64 << 20;
 const IN_TRANSIT: RangeInclusive<u64> = 8 << 10..=64 << 30;

@@ -1,26 +1,30 @@
-//! Where values come from, and which one wins: flag, environment, file, default.
+//! The sources of values and their precedence: flag, environment, file, default.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
 use tollgate_rules::problem::{ParseError, Problem, Problems};
-use tollgate_rules::{Report, SourcePosition, nearest};
+use tollgate_rules::{Report, nearest};
 
-use super::file::{self, ConfigFile, Unreadable};
-use super::store::without_passwords;
-use super::{Config, ConfigError, Mistake, Resolved, SETTINGS, Setting, UnknownVariable};
+use crate::config::Config;
+use crate::effective::{Resolved, UnknownVariable};
+use crate::error::{ConfigError, Mistake};
+use crate::file::{self, ConfigFile, ConfigFileError};
+use crate::origin::SettingOrigin;
+use crate::setting::Setting;
+use crate::settings::SETTINGS;
+use crate::store::without_passwords;
 
 /// The variable that names the file.
 const FILE_VARIABLE: &str = "TOLLGATE_CONFIG";
-/// What every variable of ours begins with.
+/// The prefix of our variables.
 const PREFIX: &str = "TOLLGATE_";
-/// What those commands read that ask a server; on a machine that does both, the server has nothing to say about them.
-const OF_CLIENTS: [&str; 2] = ["TOLLGATE_URL", "TOLLGATE_TOKEN"];
-/// What Kubernetes sets in every container next to a service named `tollgate`; nobody wrote these.
-const OF_KUBERNETES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
+/// Variables of the client commands; the server ignores them.
+const CLIENT_VARIABLES: [&str; 2] = ["TOLLGATE_URL", "TOLLGATE_TOKEN"];
+/// Variables that Kubernetes sets in every container next to a service named `tollgate`.
+const KUBERNETES_PREFIXES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
 
-/// Everything from which a configuration is made, handed in, so that a test needs no process of its own.
+/// All sources of a configuration, passed in so that a test needs no process of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The file, as `--config` names it; without it `TOLLGATE_CONFIG` does.
@@ -31,38 +35,8 @@ pub struct Sources {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Where a value came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
-    /// Nobody set it.
-    #[default]
-    Default,
-    /// The file.
-    File {
-        /// Its name as it was given.
-        file: String,
-        /// Where in it.
-        place: SourcePosition,
-    },
-    /// This variable.
-    Environment(String),
-    /// This flag, with its dashes.
-    Flag(String),
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File { file, place } => write!(f, "file {file}:{}:{}", place.line, place.column),
-            Self::Environment(variable) => write!(f, "environment {variable}"),
-            Self::Flag(flag) => write!(f, "flag {flag}"),
-        }
-    }
-}
-
 impl Sources {
-    /// The variables of this process that are ours to read.
+    /// The variables of this process with our prefix.
     pub fn environment_of_process() -> BTreeMap<String, String> {
         let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
         std::env::vars_os()
@@ -71,9 +45,9 @@ impl Sources {
             .collect()
     }
 
-    /// Reads every source, the weakest first, and tells everything that is wrong with any of them.
+    /// Reads every source, the weakest first, and reports all errors of all of them.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
-        let mut draft = Draft::default();
+        let mut draft = ConfigDraft::default();
         if let Some((origin, path)) = self.file() {
             draft.file = file::read(&path).map_err(|error| unreadable(origin, error))?;
             draft.apply_file();
@@ -81,10 +55,10 @@ impl Sources {
         for setting in SETTINGS {
             let variable = setting.variable();
             if let Some(value) = self.variable(&variable) {
-                draft.apply(setting, std::slice::from_ref(value), Origin::Environment(variable));
+                draft.apply(setting, std::slice::from_ref(value), SettingOrigin::Environment(variable));
             }
             if let Some(values) = self.flags.get(setting.name).filter(|values| !values.is_empty()) {
-                draft.apply(setting, values, Origin::Flag(format!("--{}", setting.flag())));
+                draft.apply(setting, values, SettingOrigin::Flag(format!("--{}", setting.flag())));
             }
         }
         draft.finish(self.unknown_environment())
@@ -99,12 +73,12 @@ impl Sources {
         self.environment.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Variables that look like ours and are not: typos, most likely.
+    /// Variables with our prefix that are no settings: probably typos.
     fn unknown_environment(&self) -> Vec<UnknownVariable> {
         let known: Vec<String> = SETTINGS.iter().map(Setting::variable).chain([FILE_VARIABLE.to_owned()]).collect();
         let unknown = self.environment.keys().filter(|name| {
-            let of_kubernetes = OF_KUBERNETES.iter().any(|prefix| name.starts_with(prefix));
-            let of_others = of_kubernetes || OF_CLIENTS.contains(&name.as_str());
+            let of_kubernetes = KUBERNETES_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+            let of_others = of_kubernetes || CLIENT_VARIABLES.contains(&name.as_str());
             name.starts_with(PREFIX) && !of_others && !known.contains(name)
         });
         let meant = |name: &str| {
@@ -116,59 +90,59 @@ impl Sources {
     }
 }
 
-fn unreadable(place: &str, error: Unreadable) -> ConfigError {
+fn unreadable(place: &str, error: ConfigFileError) -> ConfigError {
     match error {
-        Unreadable::File(fault) => Mistake { place: place.to_owned(), fault }.into(),
-        Unreadable::Text(report) => ConfigError { report: Some(report), mistakes: Vec::new() },
+        ConfigFileError::File(fault) => Mistake { place: place.to_owned(), fault }.into(),
+        ConfigFileError::Text(report) => ConfigError { report: Some(report), mistakes: Vec::new() },
     }
 }
 
 /// A configuration in the making.
 #[derive(Default)]
-struct Draft {
+struct ConfigDraft {
     config: Config,
-    origins: BTreeMap<&'static str, Origin>,
+    origins: BTreeMap<&'static str, SettingOrigin>,
     file: ConfigFile,
     mistakes: Vec<Mistake>,
 }
 
-impl Draft {
+impl ConfigDraft {
     fn apply_file(&mut self) {
         for entry in std::mem::take(&mut self.file.entries) {
-            let origin = Origin::File { file: self.file.name.clone(), place: entry.place };
+            let origin = SettingOrigin::File { file: self.file.name.clone(), place: entry.place };
             self.apply(entry.setting, &entry.texts, origin);
         }
     }
 
-    fn apply(&mut self, setting: &'static Setting, values: &[String], origin: Origin) {
+    fn apply(&mut self, setting: &'static Setting, values: &[String], origin: SettingOrigin) {
         let texts: Vec<&str> = values.iter().map(String::as_str).collect();
         match setting.set(&mut self.config, &texts) {
             Ok(()) => drop(self.origins.insert(setting.name, origin)),
-            Err(fault) => self.complain(setting, fault, &origin, setting.code()),
+            Err(fault) => self.report(setting, fault, &origin, setting.code()),
         }
     }
 
-    /// Keeps a fault where its reader will look for it.
-    fn complain(&mut self, setting: &Setting, fault: ParseError, origin: &Origin, code: &'static str) {
+    /// Records an error at the source that caused it.
+    fn report(&mut self, setting: &Setting, fault: ParseError, origin: &SettingOrigin, code: &'static str) {
         let place = match origin {
-            Origin::File { place, .. } => {
+            SettingOrigin::File { place, .. } => {
                 let message = format!("{}: {}", setting.name, fault.message);
                 return self.file.problems.push(Problem::error(code, *place, setting.name, message).help(fault.help));
             }
-            Origin::Environment(variable) => variable,
-            Origin::Flag(flag) => flag,
-            Origin::Default => setting.name,
+            SettingOrigin::Environment(variable) => variable,
+            SettingOrigin::Flag(flag) => flag,
+            SettingOrigin::Default => setting.name,
         };
         self.mistakes.push(Mistake { place: place.to_owned(), fault });
     }
 
     fn finish(mut self, unknown_environment: Vec<UnknownVariable>) -> Result<Resolved, ConfigError> {
-        // A value that could not be read is missing for a reason that has been told.
+        // Only without other errors: an invalid value would look like a missing one.
         if self.mistakes.is_empty() && self.file.problems.is_empty() {
             for (name, fault) in self.config.conflicts() {
                 let origin = self.origins.get(name).cloned().unwrap_or_default();
                 if let Some(setting) = Setting::named(name) {
-                    self.complain(setting, fault, &origin, "conflict");
+                    self.report(setting, fault, &origin, "conflict");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Where buckets live, as it was configured.
+//! Settings of the store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -27,21 +27,22 @@ pub struct StoreSettings {
     pub key: Option<PathBuf>,
     /// Whether the name in a certificate may be another than the host's.
     pub skip_hostname: bool,
-    /// Whether certificates are taken as they come.
+    /// Whether any certificate is accepted.
     pub insecure_tls: bool,
-    /// The password, so that it stands neither in the URL nor in a list of processes.
+    /// The password, so that it is neither in the URL nor in a process list.
     pub password_file: Option<PathBuf>,
-    /// Whether a server that may evict buckets is refused at the start, or only complained about.
+    /// Whether a server that may evict buckets prevents the start, or only causes a warning.
     pub require_noeviction: bool,
     /// How many nodes share the limits; counted in the store if none.
     pub nodes: Option<usize>,
-    /// New buckets that each namespace may make in a second while the store's memory is nearly full; zero for any number.
+    /// New buckets that each namespace may make in a second while the store's memory is nearly full; zero for any
+    /// number.
     pub new_keys_per_second: usize,
     /// How long a refusal is remembered here.
     pub deny_cache_ttl: Duration,
     /// How long a lease lasts.
     pub lease_ttl: Duration,
-    /// How often what was decided locally is told to the store.
+    /// How often local decisions are sent to the store.
     pub async_interval: Duration,
 }
 
@@ -71,7 +72,7 @@ impl Default for StoreSettings {
 /// Where buckets live.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StorePlace {
-    /// In this process: nobody shares them.
+    /// In this process, not shared.
     #[default]
     Memory,
     /// In servers that all nodes of a fleet share.
@@ -88,7 +89,7 @@ impl FromStr for StorePlace {
             return Ok(StorePlace::Memory);
         }
         let (user, url) = split_user(text);
-        // Says where it goes wrong and never what stands there: it may be a password.
+        // Names the position of the error and never the text: it may be a password.
         let url = url.parse::<StoreUrl>().map_err(|error| {
             let help = match text.contains("://") {
                 true => error.help.to_owned(),
@@ -101,8 +102,8 @@ impl FromStr for StorePlace {
     }
 }
 
-/// A user without a password, whose password is in a file, and the URL without them. A name with odd characters is left
-/// to whoever reads URLs.
+/// Splits a user without a password off the URL: the password is in a file. A name with special characters is left to
+/// the URL parser.
 fn split_user(text: &str) -> (Option<String>, String) {
     let is_plain =
         |user: &str| !user.is_empty() && user.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
@@ -132,7 +133,7 @@ impl fmt::Display for StorePlace {
 }
 
 impl StoreSettings {
-    /// Settings that do not go together: the one to point at, and why.
+    /// Conflicting settings: the one to report, and why.
     pub(super) fn conflicts(&self) -> Vec<(&'static str, ParseError)> {
         let set = [
             ("store_ca", self.ca.is_some()),
@@ -142,7 +143,7 @@ impl StoreSettings {
             ("store_insecure_tls", self.insecure_tls),
             ("store_password_file", self.password_file.is_some()),
         ];
-        let is_odd = |name: &str| match &self.place {
+        let conflict = |name: &str| match &self.place {
             StorePlace::Memory => Some(("the store is in memory", "name a shared store with `store`")),
             StorePlace::Shared(url) if name == "store_password_file" => {
                 let known = url.login.as_ref().is_some_and(has_password);
@@ -152,11 +153,11 @@ impl StoreSettings {
                 (!url.tls).then_some(("the store's URL asks for no TLS", "write rediss://, with two s"))
             }
         };
-        let odd = set.into_iter().filter(|(_, is_set)| *is_set).filter_map(|(name, _)| {
-            let (why, help) = is_odd(name)?;
+        let conflicting = set.into_iter().filter(|(_, is_set)| *is_set).filter_map(|(name, _)| {
+            let (why, help) = conflict(name)?;
             Some((name, ParseError::new(format!("{name} is set, and {why}"), help)))
         });
-        odd.chain(self.user_without_password()).chain(self.half_a_certificate()).collect()
+        conflicting.chain(self.user_without_password()).chain(self.half_a_certificate()).collect()
     }
 
     fn half_a_certificate(&self) -> Option<(&'static str, ParseError)> {
@@ -176,7 +177,7 @@ impl StoreSettings {
     }
 }
 
-/// The text of a file without what stands between `://` and `@`: problems show the lines they are about.
+/// The text of a file with the credentials of URLs masked: reports show the lines of problems.
 pub(super) fn without_passwords(text: &str) -> String {
     let hide = |line: &str| match line.split_once("://") {
         Some((before, after)) => match after.rsplit_once('@') {

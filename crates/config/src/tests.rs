@@ -1,45 +1,51 @@
-//! Every setting from every source, every kind of mistake with its whole text, and files nobody should hand in.
+//! Every setting from every source, every kind of error with its whole text, and invalid files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use tempfile::TempDir;
+use tollgate_net::Address;
 use tollgate_rules::yaml;
 
 use super::*;
 
-/// Three values that a setting takes and shows as they stand, neighbours being different.
+/// Three values that a setting accepts and shows unchanged; neighbours differ.
 fn samples(setting: &Setting) -> [String; 3] {
     let own = |texts: [&str; 3]| texts.map(str::to_owned);
     match (&setting.kind, setting.words()) {
-        (Kind::Words(..), _) => own(["draft-11", "github", "off"]),
+        (SettingKind::Words(..), _) => own(["draft-11", "github", "off"]),
         (_, [first, second, rest @ ..]) => own([second, first, rest.last().unwrap_or(second)]),
-        (Kind::Addresses(_) | Kind::Address(_), _) => own(["0.0.0.0:1", "[::1]:2", "unix:/run/a b.sock"]),
-        (Kind::Path(_) | Kind::Sink(_), _) => own(["a.yaml", "/etc/b: c", "\u{1b}#\"\\\u{200b}é"]),
-        (Kind::Name(_), _) => own(["node-1", "~", "#3"]),
-        (Kind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => own(["150ms", "400ms", "900ms"]),
-        (Kind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => own(["2h", "30h", "90d"]),
-        (Kind::Duration(..), _) => own(["177ms", "21s", "1h"]),
-        (Kind::MaybeDuration(..), _) => own(["70s", "21m", "off"]),
-        (Kind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
-        (Kind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
-        (Kind::Names(_), _) => own(["a.example", "b.example", "c"]),
-        (Kind::Mode(_), _) => own(["0660", "0600", "0777"]),
-        (Kind::Header(_), _) => own(["x-cost", "x-weight", "cost"]),
-        (Kind::FromHeaders(_), _) => own(["user_id=x-user-id", "tier=x-tier", "off"]),
-        (Kind::Networks(_), _) => own(["192.0.2.0/24", "2001:db8::/32", "off"]),
-        (Kind::Number(..) | Kind::MaybeNumber(..), _) => own(["11", "12", "13"]),
-        (Kind::Size(..), _) => own(["8KiB", "9999", "1MiB"]),
-        (Kind::LargeSize(..), _) => own(["1MiB", "1TiB", "9999999"]),
-        (Kind::Switch(_), _) => own(["true", "false", "true"]),
-        (Kind::Jitter(_), _) => own(["20%", "5s", "off"]),
-        (Kind::Status(..) | Kind::Choice(_), _) => unreachable!("{} lists its words", setting.name),
+        (SettingKind::Addresses(_) | SettingKind::Address(_), _) => own(["0.0.0.0:1", "[::1]:2", "unix:/run/a b.sock"]),
+        (SettingKind::Path(_) | SettingKind::Sink(_), _) => own(["a.yaml", "/etc/b: c", "\u{1b}#\"\\\u{200b}é"]),
+        (SettingKind::Name(_), _) => own(["node-1", "~", "#3"]),
+        (SettingKind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => {
+            own(["150ms", "400ms", "900ms"])
+        }
+        (SettingKind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => {
+            own(["2h", "30h", "90d"])
+        }
+        (SettingKind::Duration(..), _) => own(["177ms", "21s", "1h"]),
+        (SettingKind::MaybeDuration(..), _) => own(["70s", "21m", "off"]),
+        (SettingKind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
+        (SettingKind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
+        (SettingKind::Names(_), _) => own(["a.example", "b.example", "c"]),
+        (SettingKind::Mode(_), _) => own(["0660", "0600", "0777"]),
+        (SettingKind::Header(_), _) => own(["x-cost", "x-weight", "cost"]),
+        (SettingKind::FromHeaders(_), _) => own(["user_id=x-user-id", "tier=x-tier", "off"]),
+        (SettingKind::Networks(_), _) => own(["192.0.2.0/24", "2001:db8::/32", "off"]),
+        (SettingKind::Number(..) | SettingKind::MaybeNumber(..), _) => own(["11", "12", "13"]),
+        (SettingKind::Size(..), _) => own(["8KiB", "9999", "1MiB"]),
+        (SettingKind::LargeSize(..), _) => own(["1MiB", "1TiB", "9999999"]),
+        (SettingKind::Switch(_), _) => own(["true", "false", "true"]),
+        (SettingKind::Jitter(_), _) => own(["20%", "5s", "off"]),
+        (SettingKind::Status(..) | SettingKind::Choice(_), _) => unreachable!("{} lists its words", setting.name),
     }
 }
 
-/// What a setting does not go without, so that it can be set alone.
+/// The settings that another one requires.
 fn partner(setting: &Setting) -> Option<&'static str> {
     match setting.name {
         "tls_cert" => Some("tls_key: other"),
@@ -102,19 +108,19 @@ fn the_stronger_source_wins_for_every_setting() {
             text.push_str(&format!("{partner}\n"));
         }
         let path = folder.file(text);
-        let expect = |sources: &Sources, value: &str, origin: Origin| {
+        let expect = |sources: &Sources, value: &str, origin: SettingOrigin| {
             let resolved = sources.resolve().unwrap_or_else(|error| panic!("{}: {error}", setting.name));
             assert_eq!(setting.show(&resolved.config), [value], "{}", setting.name);
             assert_eq!(resolved.origin(setting), origin, "{}", setting.name);
         };
         let mut sources = Sources { file: Some(path.clone()), ..Sources::default() };
         let column = u32::try_from(setting.name.len()).unwrap() + 3;
-        let place = tollgate_rules::SourcePosition { line: 1, column };
-        expect(&sources, &in_file, Origin::File { file: path.to_string_lossy().into_owned(), place });
+        let place = tollgate_rules::Place { line: 1, column };
+        expect(&sources, &in_file, SettingOrigin::File { file: path.to_string_lossy().into_owned(), place });
         sources.environment.insert(setting.variable(), in_environment.clone());
-        expect(&sources, &in_environment, Origin::Environment(setting.variable()));
+        expect(&sources, &in_environment, SettingOrigin::Environment(setting.variable()));
         sources.flags.insert(setting.name, vec![in_flag.clone()]);
-        expect(&sources, &in_flag, Origin::Flag(format!("--{}", setting.flag())));
+        expect(&sources, &in_flag, SettingOrigin::Flag(format!("--{}", setting.flag())));
         sources.environment.insert(setting.variable(), String::new());
         sources.flags.clear();
         assert_eq!(setting.show(&sources.resolve().unwrap().config), [in_file], "an empty variable is not set");
@@ -149,7 +155,7 @@ fn the_template_sets_nothing_and_its_values_work() {
     let used =
         used.replace(": N ", ": 1 ").replace(": MODE ", ": 660 ").replace("store: memory", "store: rediss://a:1");
     let resolved = folder.resolve(&used).unwrap_or_else(|error| panic!("{error}"));
-    assert!(SETTINGS.iter().all(|setting| resolved.origin(setting) != Origin::Default));
+    assert!(SETTINGS.iter().all(|setting| resolved.origin(setting) != SettingOrigin::Default));
 }
 
 #[test]
@@ -253,7 +259,7 @@ fn the_file_may_be_named_by_a_variable_and_better_by_a_flag() {
 }
 
 #[test]
-fn all_mistakes_of_all_sources_are_told_at_once() {
+fn all_errors_of_all_sources_are_reported_at_once() {
     let folder = Folder::new();
     let file = Some(folder.file("# a comment\nmax-connections: 5\nhead_timeout: 60\nhttp: [127.0.0.1:1, \":2\"]\n"));
     let environment = environment(&[("TOLLGATE_HTTP", "here"), ("TOLLGATE_MAX_BODY", "1KB")]);
@@ -302,7 +308,7 @@ fn one_address_serves_one_thing() {
 }
 
 #[test]
-fn exposure_needs_a_word() {
+fn exposure_needs_an_explicit_setting() {
     let open: Address = "0.0.0.0:8080".parse().unwrap();
     let http = Config { http: vec![Address::loopback(1), open.clone()], ..Config::default() };
     let admin = Config { admin: Some(open.clone()), ..Config::default() };
@@ -359,9 +365,9 @@ fn unknown_variables_are_told_with_what_was_meant() {
         ("TOLLGATE_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
     ]);
     let resolved = Sources { environment, ..Sources::default() }.resolve().unwrap();
-    let told: Vec<String> = resolved.unknown_environment.iter().map(ToString::to_string).collect();
+    let shown: Vec<String> = resolved.unknown_environment.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        shown,
         [
             "TOLLGATE_HTPP is not a setting; did you mean TOLLGATE_HTTP?",
             "TOLLGATE_MAXCONNECTIONS is not a setting; did you mean TOLLGATE_MAX_CONNECTIONS?",
@@ -373,7 +379,8 @@ fn unknown_variables_are_told_with_what_was_meant() {
 #[test]
 fn zero_and_too_much_are_refused_for_everything_with_bounds() {
     for setting in SETTINGS.iter().filter(|setting| setting.bounds().is_some()) {
-        let unit = if matches!(setting.kind, Kind::Duration(..) | Kind::MaybeDuration(..)) { "s" } else { "" };
+        let unit =
+            if matches!(setting.kind, SettingKind::Duration(..) | SettingKind::MaybeDuration(..)) { "s" } else { "" };
         let bounds = setting.bounds().unwrap();
         let zero = setting.check(&format!("0{unit}")).map_err(|mistake| mistake.to_string());
         let refused = format!("`0{unit}` is zero, and must be more; allowed: {bounds}");
@@ -387,7 +394,7 @@ fn zero_and_too_much_are_refused_for_everything_with_bounds() {
 }
 
 #[test]
-fn values_that_nobody_means() {
+fn invalid_values_are_rejected_with_advice() {
     let cases = [
         ("max_connections", "10_000", "`10_000` is not a number; did you mean 10000?"),
         ("max_connections", "-1", "`-1` is not a number; write a whole number"),
@@ -417,7 +424,7 @@ fn values_that_nobody_means() {
 }
 
 #[test]
-fn files_that_nobody_should_hand_in() {
+fn invalid_files_are_rejected() {
     let folder = Folder::new();
     for empty in ["", "\n", "# nothing\n", "---\n", "{}"] {
         assert_eq!(folder.resolve(empty).unwrap().config, Config::default(), "{empty:?}");
@@ -446,16 +453,16 @@ fn files_that_nobody_should_hand_in() {
         (b"a: [", "error["),
     ];
     for (text, words) in cases {
-        let told = folder.refusal(text);
-        assert!(told.contains(words), "{}:\n{told}", String::from_utf8_lossy(text));
+        let shown = folder.refusal(text);
+        assert!(shown.contains(words), "{}:\n{shown}", String::from_utf8_lossy(text));
     }
     let many: String = (0..110_000).map(|number| format!("k{number}: 1\n")).collect();
-    let told = folder.refusal(&many.as_bytes()[..1_000_000]);
-    assert!(told.len() < 20_000 && told.contains("... and "), "{} bytes", told.len());
+    let shown = folder.refusal(&many.as_bytes()[..1_000_000]);
+    assert!(shown.len() < 20_000 && shown.contains("... and "), "{} bytes", shown.len());
 }
 
 #[test]
-fn things_that_are_no_files() {
+fn paths_that_are_not_regular_files_are_rejected() {
     let folder = Folder::new();
     let path = folder.0.path().join("thing");
     let refusal = |path: &Path| {

@@ -13,7 +13,7 @@ use tollgate_telemetry::{MetricFamilies, MetricsPage};
 pub(crate) struct DatabaseState(Arc<OnceLock<watch::Receiver<ChangeFeedState>>>);
 
 impl DatabaseState {
-    /// From now on the database has metrics.
+    /// Starts to report metrics of the database.
     pub(crate) fn follow(&self, state: Option<watch::Receiver<ChangeFeedState>>) {
         if let Some(state) = state {
             let _ = self.0.set(state); // a server has one database

@@ -15,12 +15,12 @@ use tollgate_net::{
 use tollgate_resp_server::{Resp, RespConfig};
 use tracing::warn;
 
-use crate::parts::Parts;
+use crate::parts::ServerParts;
 use crate::surface::Surface;
 
 /// AdminApi and metrics connections, beside those of callers.
 const OPERATORS_MAX: usize = 256;
-/// From one address, so that many silent connections from one leave room for others.
+/// From one address, so that many silent connections from one host leave room for others.
 const OPERATORS_PER_ADDRESS_MAX: usize = 64;
 
 /// The certificates of the listeners.
@@ -96,11 +96,11 @@ impl Listeners {
         self.0.iter().filter_map(|(surface, listener)| Some((*surface, listener.address().ok()?))).collect()
     }
 
-    /// Serves every listener. Callers drain first; operators last, because they want to see how it ends.
+    /// Serves every listener. Callers drain first; operators last, because they watch the shutdown.
     pub(crate) fn serve(
         self,
         config: &Config,
-        parts: &Parts,
+        parts: &ServerParts,
         certificates: &Certificates,
         admin: AdminConfig,
     ) -> Drains {
@@ -147,7 +147,7 @@ struct Bound {
 }
 
 impl Bound {
-    fn serve(self, parts: &Parts, protocol: impl Protocol) {
+    fn serve(self, parts: &ServerParts, protocol: impl Protocol) {
         let Bound { listener, connections, tls, context } = self;
         let drain = context.drain.clone();
         let handler = ConnectionHandler::new(protocol, parts.connection_metrics.clone(), tls, context);
@@ -161,7 +161,7 @@ pub(crate) struct Drains {
     pub(crate) operators: Drain,
 }
 
-impl Parts {
+impl ServerParts {
     fn data_api(&self, config: &Config) -> DataApiConfig {
         DataApiConfig {
             service: self.service.clone(),

@@ -17,7 +17,7 @@ use tollgate_service::data_tokens::DataTokens;
 use tollgate_service::receipt_sealer::Sealer;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::secrets::{self, SecretKeys};
-use tollgate_service::store::memory_config;
+use tollgate_service::store::{ConfiguredStore, memory_config};
 use tollgate_service::violations::{ViolationMetrics, Violations};
 use tollgate_service::{Service, ServiceConfig, ServiceObserver};
 use tollgate_store::Store;
@@ -31,14 +31,16 @@ use tracing::warn;
 use crate::control_plane::ControlPlaneParts;
 use crate::families::DatabaseState;
 use crate::rule_sources::{
-    Apply, Directory, EnvoyDomains, FileStates, Mark, Pace, Reloader, RulePublisher, RuleSourceError, Source,
+    Apply, ContentMark, Directory, EnvoyDomains, FileStates, Pace, Reloader, RulePublisher, RuleSourceError, Source,
     WatchConfig, Written,
 };
 use crate::store::OpenedStore;
 
 /// Everything that lives before a listener.
-pub(crate) struct Parts {
-    /// Answers every question.
+pub(crate) struct ServerParts {
+    /// Rules and store, for the wiring alone: transports call the service.
+    pub(crate) engine: Arc<Engine<ConfiguredStore>>,
+    /// Answers the calls of all transports.
     pub(crate) service: Arc<Service>,
     /// Announces and begins the shutdown.
     pub(crate) drain: Drain,
@@ -72,9 +74,9 @@ pub(crate) struct Parts {
     pub(crate) decision_log: Option<Lines>,
 }
 
-impl Parts {
+impl ServerParts {
     /// Builds everything from the configuration and an open store. `log` is the process log.
-    pub(crate) fn build(config: &Config, opened: OpenedStore, log: Option<Lines>) -> Result<Parts> {
+    pub(crate) fn build(config: &Config, opened: OpenedStore, log: Option<Lines>) -> Result<ServerParts> {
         let OpenedStore { store, keys, clock } = opened;
         let (rules, rules_file) = load_rules_file(config, &keys)?.unzip();
         let is_shared = store.is_shared();
@@ -126,7 +128,8 @@ impl Parts {
             metrics: http_metrics.clone(),
             loads: Arc::new(move || (loads.sum(|state| state.reloads), loads.sum(|state| state.failures))),
         };
-        let parts = Parts {
+        let parts = ServerParts {
+            engine,
             service,
             drain,
             pages,
@@ -153,7 +156,7 @@ impl Parts {
 
     /// Registers every component's metrics, in the order of the page.
     fn register_families(&self, scrape: &Scrape, metrics: Arc<DecisionMetrics>, log: Option<Lines>) {
-        let (memory, shared) = (self.service.engine.clone(), self.service.engine.clone());
+        let (memory, shared) = (self.engine.clone(), self.engine.clone());
         scrape.register(metrics);
         scrape.register(self.violation_metrics.clone());
         scrape.register(StoreFamilies {
@@ -176,10 +179,10 @@ impl Parts {
         scrape.register(self.service.rls_stats.clone());
     }
 
-    /// What the control plane is built around.
+    /// The parts of the control plane.
     pub(crate) fn control_plane(&self) -> ControlPlaneParts {
         ControlPlaneParts {
-            engine: self.service.engine.clone(),
+            engine: self.engine.clone(),
             publisher: self.publisher.clone(),
             clock: self.service.clock.clone(),
             secret: self.keys.compile_options().secret,
@@ -240,7 +243,7 @@ fn start_reloaders(
     keys: &SecretKeys,
     clock: &Arc<dyn Clock>,
     publisher: &Arc<RulePublisher>,
-    rules_file: Option<(Source, Mark)>,
+    rules_file: Option<(Source, ContentMark)>,
 ) -> Result<Vec<Reloader>> {
     let pace = Pace { poll: config.reload_interval, ..Pace::default() };
     let mut reloaders = Vec::new();
@@ -258,7 +261,7 @@ fn start_reloaders(
 }
 
 /// Loads the rules file. An invalid file ends the start: a server without its rules would allow everything.
-fn load_rules_file(config: &Config, keys: &SecretKeys) -> Result<Option<(Written, (Source, Mark))>> {
+fn load_rules_file(config: &Config, keys: &SecretKeys) -> Result<Option<(Written, (Source, ContentMark))>> {
     let Some(path) = config.rules.clone() else { return Ok(None) };
     let name = path.display().to_string();
     let source = Source { path, options: keys.compile_options() };
@@ -274,7 +277,7 @@ fn load_envoy_files(
     config: &Config,
     keys: &SecretKeys,
     publisher: &RulePublisher,
-) -> Result<Option<(Directory, Mark)>> {
+) -> Result<Option<(Directory, ContentMark)>> {
     let Some(path) = config.envoy.config.clone() else { return Ok(None) };
     if let names @ (1 | 2 | 4..) = config.envoy.headers.len() {
         bail!("envoy_headers has {names} names: name three header fields, for limit, remaining and reset");

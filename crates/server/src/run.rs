@@ -18,8 +18,8 @@ use tracing::{error, info, warn};
 
 use crate::control_plane::ControlPlane;
 use crate::listeners::{Certificates, Listeners};
-use crate::parts::Parts;
-use crate::signals::{Ending, Signals};
+use crate::parts::ServerParts;
+use crate::signals::{Signals, StopSignal};
 use crate::store::{self, OpenedStore};
 use crate::surface::Surface;
 use crate::upkeep::Upkeep;
@@ -34,7 +34,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// A server that is bound and about to serve.
 pub struct Server {
     pub(crate) config: Config,
-    pub(crate) parts: Parts,
+    pub(crate) parts: ServerParts,
     pub(crate) control_plane: Arc<ControlPlane>,
     pub(crate) certificates: Certificates,
     listeners: Listeners,
@@ -61,7 +61,8 @@ impl Server {
         Ok(server)
     }
 
-    /// The same at once, with the buckets in memory and rules from the file, whatever store and database are configured.
+    /// The same at once, with the buckets in memory and rules from the file, whatever store and database are
+    /// configured.
     pub fn bind(config: Config, log: Option<Lines>) -> Result<Server> {
         Server::bind_on(Arc::new(MonotonicClock::new()), config, log)
     }
@@ -76,7 +77,7 @@ impl Server {
     }
 
     fn over(opened: OpenedStore, config: Config, log: Option<Lines>) -> Result<Server> {
-        let parts = Parts::build(&config, opened, log.clone())?;
+        let parts = ServerParts::build(&config, opened, log.clone())?;
         let certificates = Certificates::read(&config)?;
         let listeners = Listeners::bind(&config)?;
         let admin = listeners.addresses().into_iter().find(|(surface, _)| *surface == Surface::Admin);
@@ -112,7 +113,7 @@ impl Server {
         let writer = violation_writer(&config, &parts, &control_plane)
             .map(|writer| (ended.clone(), writer))
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
-        let (drain_timeout, engine) = (config.net.drain_timeout, parts.service.engine.clone());
+        let (drain_timeout, engine) = (config.net.drain_timeout, parts.engine.clone());
         let decisions = parts.decision_log.clone();
         let refilled = engine.clone();
         let refills = tokio::spawn(async move { refilled.store().run_refills().await });
@@ -160,7 +161,7 @@ impl Server {
 }
 
 /// Writes violations behind, if there is a database.
-fn violation_writer(config: &Config, parts: &Parts, control_plane: &ControlPlane) -> Option<ViolationWriter> {
+fn violation_writer(config: &Config, parts: &ServerParts, control_plane: &ControlPlane) -> Option<ViolationWriter> {
     Some(ViolationWriter::new(ViolationWriterConfig {
         violations: parts.violations.clone()?,
         control: control_plane.control.clone()?,
@@ -194,7 +195,7 @@ pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> 
         let reload = move || reload.notify_one();
         let signals = async {
             // Ctrl-C drains at once; a supervisor's load balancers get time to look elsewhere first.
-            if signals.end(&reload).await == Ending::Terminate && !delay.is_zero() {
+            if signals.end(&reload).await == StopSignal::Terminate && !delay.is_zero() {
                 info!(?delay, "drain announced: health checks failing, still serving");
                 drain.announce();
                 if timeout(delay, signals.end(&reload)).await.is_ok() {

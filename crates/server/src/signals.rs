@@ -1,4 +1,4 @@
-//! Signals: the first to end begins the drain, the second ends at once, SIGHUP reads everything again.
+//! Signals: the first SIGTERM or SIGINT begins the drain, the second ends at once, SIGHUP reloads everything.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-/// Another signal within this time is the same one: wrappers pass on what reached the whole group already.
-const ECHO: Duration = Duration::from_millis(500);
+/// A second signal within this time is a duplicate: wrappers forward what the whole process group already got.
+const DUPLICATE_SIGNAL_WINDOW: Duration = Duration::from_millis(500);
 
-/// How a server is asked to end.
+/// A signal that ends the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// SIGTERM, as supervisors and orchestrators do.
+pub(crate) enum StopSignal {
+    /// SIGTERM, from supervisors and orchestrators.
     Terminate,
-    /// SIGINT, as a person at a terminal does.
+    /// SIGINT, from a terminal.
     Interrupt,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on: none that comes later is missed.
+    /// Installs the handlers: no later signal is missed.
     pub(crate) fn listen() -> Result<Signals> {
         let listen = |kind| signal(kind).context("cannot listen to signals");
         Ok(Signals {
@@ -36,21 +36,21 @@ impl Signals {
         })
     }
 
-    /// Ready at the next signal to end; calls `reload` for every SIGHUP before.
-    pub(crate) async fn end(&mut self, reload: &(dyn Fn() + Sync)) -> Ending {
+    /// Waits for the next signal that ends the server; calls `reload` for every SIGHUP before it.
+    pub(crate) async fn end(&mut self, reload: &(dyn Fn() + Sync)) -> StopSignal {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return Ending::Terminate,
-                _ = self.interrupt.recv() => return Ending::Interrupt,
+                _ = self.terminate.recv() => return StopSignal::Terminate,
+                _ = self.interrupt.recv() => return StopSignal::Interrupt,
                 _ = self.reload.recv() => reload(),
             }
         }
     }
 
-    /// The same for a second signal, right after the first.
+    /// Waits for a second signal, right after the first.
     pub(crate) async fn end_again(&mut self, reload: &(dyn Fn() + Sync)) {
         let first = Instant::now();
-        while first.elapsed() < ECHO {
+        while first.elapsed() < DUPLICATE_SIGNAL_WINDOW {
             self.end(reload).await;
         }
     }

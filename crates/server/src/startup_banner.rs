@@ -1,4 +1,4 @@
-//! What a server says of itself when it is ready.
+//! The text that a server prints when it is ready.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tollgate_net::Address;
 use tollgate_net::tls::Tls;
 
 impl Server {
-    /// What somebody who just started it wants to read.
+    /// Addresses, warnings, rules, and a call to try.
     pub fn startup_banner(&self) -> String {
         let scheme = |tls: &Option<Arc<Tls>>| if tls.is_some() { "https" } else { "http" };
         let mut text = String::new();
@@ -77,9 +77,9 @@ impl Server {
         text
     }
 
-    /// A request that some limit of Envoy's files is about, where there are no rules of another kind.
+    /// A request that matches a limit of Envoy's files, if there are no other rules.
     fn descriptor(&self) -> Option<String> {
-        let pinned = self.parts.service.engine.rules();
+        let pinned = self.parts.engine.rules();
         let rules = pinned.rules.rules();
         let rule = rules.iter().find(|rule| rule.envoy.as_ref().is_some_and(|envoy| !envoy.overrides))?;
         let own = rule.envoy.as_ref().filter(|_| rules.iter().all(|rule| rule.envoy.is_some()))?;
@@ -88,15 +88,15 @@ impl Server {
         Some(body.to_string().replace('\'', r"'\''"))
     }
 
-    /// How many limits of Envoy's files there are, and how many domains have some.
+    /// The number of limits in Envoy's files, and of their domains.
     fn limits(&self) -> (usize, usize) {
-        let pinned = self.parts.service.engine.rules();
+        let pinned = self.parts.engine.rules();
         let limits = pinned.rules.rules().iter().filter(|rule| rule.envoy.as_ref().is_some_and(|own| !own.overrides));
         let domains: Vec<&str> = limits.map(|rule| rule.namespace.as_str()).collect();
         (domains.len(), domains.iter().collect::<BTreeSet<_>>().len())
     }
 
-    /// Where proxies ask, and where they are to say what was asked of them.
+    /// The path for proxies, and where they must send the original request.
     fn forward_auth(&self) -> String {
         let from = match self.config.auth.source {
             AuthSource::Off => return String::new(),
@@ -111,7 +111,7 @@ impl Server {
     fn rules(&self) -> String {
         let file = self.config.rules.as_ref();
         let (limits, domains) = self.limits();
-        let all = self.parts.service.engine.rules().rules.rules().iter().filter(|rule| rule.envoy.is_none()).count();
+        let all = self.parts.engine.rules().rules.rules().iter().filter(|rule| rule.envoy.is_none()).count();
         let of_file = self.control_plane.file_rules();
         let mut text = match file {
             Some(file) => format!("{of_file} rules from {}, read again when it changes\n", file.display()),

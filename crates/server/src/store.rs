@@ -1,4 +1,4 @@
-//! From the configuration to a store that can be asked, and to the secret that all of its nodes share.
+//! Opens the configured store, and gets the secret that all of its nodes share.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,44 +18,43 @@ use tollgate_config::{Config, StorePlace, StoreSettings};
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, FleetNode, RulesCheck, SecretCheck};
 
-/// How long the first contact may take before the start fails, or goes on without the store.
-const FIRST_CONTACT: Span = Span::from_secs(2);
-/// How long it may take to look at the store from all sides.
-const LOOK_WITHIN: Duration = Duration::from_secs(5);
+/// How long to wait for the store before the start fails, or continues without it.
+const FIRST_CONTACT_TIMEOUT: Span = Span::from_secs(2);
+/// How long the check of the store may take.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest password that is read.
 const PASSWORD_BYTES_MAX: u64 = 4096;
 
-/// A store, and the secret that its buckets and receipts are made with.
+/// A store, and the keys of its buckets and receipts.
 pub(crate) struct OpenedStore {
     pub(crate) store: ConfiguredStore,
     pub(crate) keys: SecretKeys,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// Opens the store that the configuration names. Needs a runtime, on which a shared store lives.
+/// Opens the configured store. Needs a runtime for the tasks of a shared store.
 pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<OpenedStore> {
     let StorePlace::Shared(url) = &config.store.place else { return OpenedStore::in_memory(config, clock) };
     let own = config.secret_file.as_deref().map(|path| SecretKeys::read(Some(path))).transpose()?;
     let redis = redis_config(url, &config.store, node_name(config)?)?;
     let store = RedisStore::start(redis.clone(), clock.clone());
-    let decides = store.ready(FIRST_CONTACT).await;
-    let findings = timeout(LOOK_WITHIN, check(&redis)).await.unwrap_or_default();
+    let decides = store.ready(FIRST_CONTACT_TIMEOUT).await;
+    let findings = timeout(CHECK_TIMEOUT, check(&redis)).await.unwrap_or_default();
     let problems = problems(&findings);
     match decides {
-        Ok(()) if problems.is_empty() => findings.iter().for_each(tell),
-        // There is nothing to wait for: it answers, and is not what it should be.
+        Ok(()) if problems.is_empty() => findings.iter().for_each(log_finding),
+        // Waiting does not help: the store answers, and is misconfigured.
         _ if !problems.is_empty() && is_reached(&store) => bail!("the store {url} cannot be used: {problems}"),
         decides => {
             let why = decides.err().map(|error| error.to_string()).unwrap_or_default();
             let why = if problems.is_empty() { why } else { problems };
             match own {
                 Some(_) => {
-                    error!(store = %url, why, "cannot reach the store: started without it, limits are kept by policy");
+                    error!(store = %url, why, "cannot reach the store: started without it, on_fail decides");
                     if config.store.nodes.is_none() {
                         warn!(
-                            "this node has heard of no others yet, so until the store is back it falls back to whole \
-                             limits, and each other node that starts now does too; set `nodes` to how many there are, \
-                             and each keeps its share"
+                            "the number of nodes is unknown: until the store is back, every node that starts now falls back \
+                             to the whole limits; set `nodes` to their number, and each takes its share"
                         );
                     }
                 }
@@ -99,7 +98,7 @@ impl OpenedStore {
     }
 }
 
-/// How the servers at `url` are spoken to.
+/// The client configuration for the servers at `url`.
 pub fn redis_config(url: &StoreUrl, settings: &StoreSettings, node: String) -> Result<RedisConfig> {
     let mut url = url.clone();
     if let Some(path) = &settings.password_file {
@@ -123,7 +122,7 @@ pub fn redis_config(url: &StoreUrl, settings: &StoreSettings, node: String) -> R
     })
 }
 
-/// The name by which other nodes count this one: also two on one machine are two.
+/// The unique name of this node in the fleet: two on one machine are counted as two.
 fn node_name(config: &Config) -> Result<String> {
     Ok(format!("{}-{:08x}", config.node_name(), secrets::random()? as u32))
 }
@@ -139,13 +138,13 @@ fn password(path: &Path) -> Result<Password> {
     }
 }
 
-/// True if every server was logged in to.
+/// True if every primary is connected.
 fn is_reached(store: &RedisStore) -> bool {
     let primaries = store.stats().primaries;
     !primaries.is_empty() && primaries.iter().all(|(health, _)| health.connected)
 }
 
-fn tell(finding: &Finding) {
+fn log_finding(finding: &Finding) {
     let Finding { level, what, help } = finding;
     match level {
         FindingLevel::Ok => debug!("store: {what}"),

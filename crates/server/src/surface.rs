@@ -1,6 +1,6 @@
 //! The kinds of listeners.
 
-/// What a listener serves.
+/// The API that a listener serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
     /// The HTTP data API.

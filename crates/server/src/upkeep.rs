@@ -1,5 +1,4 @@
-//! What a server does beside serving: looks whether its files changed, tidies its memory, and tends what it shares with
-//! others.
+//! Periodic work beside serving: reloads changed files, sweeps memory, maintains the shared store.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,72 +13,71 @@ use tollgate_store::Store;
 use tracing::{error, info};
 
 use crate::control_plane::ControlPlane;
-use crate::parts::Parts;
+use crate::parts::ServerParts;
 use crate::rule_sources::Reloader;
 use tollgate_config::Config;
 use tollgate_net::tls::Tls;
-use tollgate_service::Service;
-use tollgate_service::store::SecretAgreement;
+use tollgate_service::store::{ConfiguredStore, SecretAgreement};
 use tollgate_telemetry::{Lines, LogThrottle};
 
-/// How often certificates and tokens are looked at, and a few buckets swept.
-const EVERY: Duration = Duration::from_secs(1);
+/// How often certificates and tokens are checked for changes, and a few buckets are swept.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a shared store is tended: leases renewed and given back, counts told.
-const TEND_EVERY: Duration = Duration::from_millis(50);
+/// How often a shared store is maintained: leases renewed and returned, counts sent.
+const STORE_UPKEEP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The chores of one server.
+/// The periodic work of one server.
 pub(crate) struct Upkeep {
     pub(crate) config: Config,
-    pub(crate) parts: Parts,
+    pub(crate) parts: ServerParts,
     pub(crate) control_plane: Arc<ControlPlane>,
     pub(crate) tls: Vec<Arc<Tls>>,
-    /// Rung by SIGHUP.
+    /// Notified by SIGHUP.
     pub(crate) reload: Arc<Notify>,
 }
 
 impl Upkeep {
     pub(crate) async fn run(self) {
-        let service = self.parts.service.clone();
-        let tend = async {
-            if service.engine.store().is_shared() {
-                tend(&service).await;
+        let engine = self.parts.engine.clone();
+        let store_upkeep = async {
+            if engine.store().is_shared() {
+                upkeep_store(engine.store()).await;
             }
         };
         let control_plane = self.control_plane.clone();
-        tokio::join!(tend, control_plane.run(), self.look_after());
+        tokio::join!(store_upkeep, control_plane.run(), self.run_checks());
     }
 
-    async fn look_after(self) {
-        let mut ticks = interval(EVERY);
+    async fn run_checks(self) {
+        let mut ticks = interval(CHECK_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
-        let quiet = LogThrottle::by_the_minute();
+        let throttle = LogThrottle::by_the_minute();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
-                    self.parts.service.engine.store().sweep();
-                    self.agree(&quiet).await;
-                    self.compare_rules(&quiet).await;
+                    self.parts.engine.store().sweep();
+                    self.check_secret(&throttle).await;
+                    self.compare_rules(&throttle).await;
                     let now = self.stamps();
                     if now != stamps {
-                        self.reread();
+                        self.reload_files();
                         stamps = now;
                     }
                 }
                 () = self.reload.notified() => {
-                    info!("reading everything again");
+                    info!("reloading everything");
                     self.parts.reloaders.iter().for_each(Reloader::trigger);
                     self.control_plane.trigger();
                     self.parts.decision_log.iter().for_each(Lines::reopen);
-                    self.reread();
+                    self.reload_files();
                 }
             }
         }
     }
 
-    async fn agree(&self, quiet: &LogThrottle) {
-        let what = match self.parts.service.engine.store().agree().await {
+    async fn check_secret(&self, throttle: &LogThrottle) {
+        let what = match self.parts.engine.store().check_secret().await {
             SecretAgreement::Together => return,
             SecretAgreement::Replaced => {
                 "the store has another secret than this node: nodes that started after it lost its data count apart; \
@@ -91,20 +89,20 @@ impl Upkeep {
                  that differ (during a rotation this ends a minute after the last node with the old secret)"
             }
         };
-        if let Some(unsaid) = quiet.admit("secret") {
+        if let Some(unsaid) = throttle.admit("secret") {
             error!(unsaid, "{what}");
         }
     }
 
-    async fn compare_rules(&self, quiet: &LogThrottle) {
+    async fn compare_rules(&self, throttle: &LogThrottle) {
         let differing = {
-            let pinned = self.parts.service.engine.rules();
-            self.parts.service.engine.store().compare_rules(pinned.number, &pinned.rules).await
+            let pinned = self.parts.engine.rules();
+            self.parts.engine.store().compare_rules(pinned.number, &pinned.rules).await
         };
         if differing.nodes.is_empty() {
             return;
         }
-        if let Some(unsaid) = quiet.admit("rules") {
+        if let Some(unsaid) = throttle.admit("rules") {
             let nodes = differing.nodes.join(", ");
             match differing.is_minority {
                 true => error!(unsaid, nodes, "this node decides by other rules than most nodes that share its store"),
@@ -113,14 +111,14 @@ impl Upkeep {
         }
     }
 
-    /// Reads certificates and tokens again. What cannot be used leaves the old ones in place.
-    fn reread(&self) {
-        self.tls.iter().for_each(|tls| tell("certificate", tls.reload()));
+    /// Reloads certificates, tokens and passwords. After an error the old ones stay in use.
+    fn reload_files(&self) {
+        self.tls.iter().for_each(|tls| log_reload("certificate", tls.reload()));
         if let (Some(tokens), Some(file)) = (&self.parts.service.tokens, &self.config.token_file) {
-            tell("tokens", tokens.reload(file));
+            log_reload("tokens", tokens.reload(file));
         }
         if let Some(file) = &self.config.resp.password_file {
-            tell("password of RESP", self.parts.resp_access.reload(file));
+            log_reload("password of RESP", self.parts.resp_access.reload(file));
         }
     }
 
@@ -131,25 +129,25 @@ impl Upkeep {
     }
 }
 
-/// Tends a shared store. That it is away or back is told by whoever notices.
-async fn tend(service: &Service) {
-    let mut ticks = interval(TEND_EVERY);
+/// Maintains a shared store. The store itself logs when it is away or back.
+async fn upkeep_store(store: &ConfiguredStore) {
+    let mut ticks = interval(STORE_UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        service.engine.store().tend().await;
+        store.upkeep().await;
     }
 }
 
-/// What changes when a file is written or replaced.
+/// Changes when a file is written or replaced.
 fn stamp(path: &Path) -> Option<[i64; 4]> {
     let facts = fs::metadata(path).ok()?;
     Some([facts.ino().cast_signed(), facts.size().cast_signed(), facts.mtime(), facts.mtime_nsec()])
 }
 
-fn tell(what: &str, reread: Result<()>) {
-    match reread {
-        Ok(()) => info!(what, "read again"),
-        Err(error) => error!(what, error = format!("{error:#}"), "cannot be used; the old ones stay"),
+fn log_reload(what: &str, reload_files: Result<()>) {
+    match reload_files {
+        Ok(()) => info!(what, "reloaded"),
+        Err(error) => error!(what, error = format!("{error:#}"), "cannot be reloaded; the old version stays in use"),
     }
 }

@@ -1,6 +1,5 @@
-//! Bad tokens and passwords, counted by where they come from: an address that keeps guessing is told to wait before its
-//! next guess is looked at. Tokens are never locked, so nobody can lock out somebody else. We are a rate limiter; this is
-//! one.
+//! Limits failed authentication by address: an address with too many bad tokens or passwords must wait before its next
+//! attempt is checked. Tokens are never locked, so one client cannot lock out another.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,14 +8,14 @@ use std::sync::Arc;
 use tollgate_core::{Ask, Charge, Clock, Digest, KeyHasher, Limit, Secret, Source, Span, Wait};
 use tollgate_store::{Memory, MemoryConfig, Outcomes};
 
-/// Guesses that are looked at per minute and address, in the long run.
+/// Attempts checked per minute and address, in the long run.
 const PER_MINUTE: u64 = 10;
-/// And at once.
+/// Attempts checked at once.
 const BURST: u64 = 20;
 /// Room for addresses; further ones share an overflow bucket.
 const MEMORY_BYTES: usize = 1 << 20;
 
-/// Counts bad guesses.
+/// Counts failed attempts.
 pub struct AuthThrottle {
     memory: Memory,
     limit: Option<Limit>,
@@ -24,29 +23,29 @@ pub struct AuthThrottle {
 }
 
 impl AuthThrottle {
-    /// Nothing counted yet. The secret keeps others from choosing addresses that share a bucket.
+    /// An empty throttle. The secret keeps an attacker from choosing addresses that share a bucket.
     pub fn new(clock: Arc<dyn Clock>, secret: Secret) -> AuthThrottle {
         let config = MemoryConfig { max_memory: MEMORY_BYTES, shards: 4, ..MemoryConfig::default() };
         let limit = Limit::per_minute(PER_MINUTE).and_then(|limit| limit.burst(BURST)).ok();
         AuthThrottle { memory: Memory::with_clock(config, clock), limit, secret }
     }
 
-    /// How long the next guess from this address has to wait; `None` if it may be looked at.
+    /// How long the next attempt from this address must wait; `None` if it may be checked now.
     pub fn wait(&self, address: Option<IpAddr>) -> Option<Span> {
-        self.ask(address, Ask::Peek(1))
+        self.take(address, Ask::Peek(1))
     }
 
-    /// A guess from this address was bad.
+    /// Counts a failed attempt from this address.
     pub fn note(&self, address: Option<IpAddr>) {
-        self.ask(address, Ask::Consume(1));
+        self.take(address, Ask::Consume(1));
     }
 
-    fn ask(&self, address: Option<IpAddr>, ask: Ask) -> Option<Span> {
+    fn take(&self, address: Option<IpAddr>, ask: Ask) -> Option<Span> {
         let charge = Charge { ask, ..Charge::new(self.bucket(address), self.limit?, 1) };
         let mut outcomes = Outcomes::new();
         let taken = self.memory.take_now(&[charge], &mut outcomes);
         if outcomes.iter().any(|outcome| outcome.source == Source::Overflow) {
-            return None; // one flood of addresses must not keep all others out; guessing gets nobody in
+            return None; // a flood of addresses must not lock out all others; a guess still fails
         }
         let wait = outcomes.iter().map(|outcome| outcome.wait).max().unwrap_or(Wait::None);
         (!taken.allowed).then(|| wait.span().unwrap_or(Span::SECOND))
@@ -58,7 +57,7 @@ impl AuthThrottle {
         match address {
             None => hasher.part(b"unix"),
             Some(IpAddr::V4(address)) => hasher.part(&address.octets()),
-            // Of IPv6 the network: whoever has one has all of its addresses.
+            // IPv6 counts by /64: a client that has one address has its whole network.
             Some(IpAddr::V6(address)) => hasher.part(address.octets().get(..8).unwrap_or_default()),
         };
         hasher.finish()
@@ -80,17 +79,17 @@ mod tests {
     #[test]
     fn twenty_at_once_then_ten_a_minute_and_every_address_for_itself() {
         let clock = ManualClock::at(Time::from_secs(1_700_000_000));
-        let failures = AuthThrottle::new(Arc::new(clock.clone()), Secret::new([7; 16]));
+        let throttle = AuthThrottle::new(Arc::new(clock.clone()), Secret::new([7; 16]));
         let (here, there) = (Some(IpAddr::from([192, 0, 2, 1])), Some(IpAddr::from([192, 0, 2, 2])));
         for count in 0..20 {
-            assert_eq!(failures.wait(here), None, "{count}");
-            failures.note(here);
+            assert_eq!(throttle.wait(here), None, "{count}");
+            throttle.note(here);
         }
-        assert_eq!(failures.wait(here), Some(Span::from_secs(6)));
-        assert_eq!((failures.wait(there), failures.wait(None)), (None, None));
+        assert_eq!(throttle.wait(here), Some(Span::from_secs(6)));
+        assert_eq!((throttle.wait(there), throttle.wait(None)), (None, None));
         clock.advance(Span::from_secs(6));
-        assert_eq!(failures.wait(here), None);
-        failures.note(here);
-        assert_eq!(failures.wait(here), Some(Span::from_secs(6)));
+        assert_eq!(throttle.wait(here), None);
+        throttle.note(here);
+        assert_eq!(throttle.wait(here), Some(Span::from_secs(6)));
     }
 }

@@ -1,5 +1,5 @@
-//! DataTokens of those who covers ask: lines of a file, and tokens of the database with the role `check`. Kept as hashes, compared
-//! in constant time.
+//! The tokens of the data API: lines of a file, and tokens of the database with the role `check`. Held as hashes,
+//! compared in constant time.
 
 use std::fs;
 use std::io::Read;
@@ -23,33 +23,33 @@ const TOKEN_BYTES_MAX: usize = 512;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Most tokens of a file: all of them are compared with every token that is presented.
 const TOKENS_MAX: usize = 100;
-/// Most different sets of namespaces that tokens of the database covers be confined to.
+/// Most different sets of namespaces that tokens of the database may be confined to.
 const SCOPES_MAX: usize = 1000;
 
 /// The tokens that open the data API.
 #[derive(Debug, Default)]
 pub struct DataTokens {
-    /// Of the file. These have neither a name nor an end, and open every namespace.
+    /// Hashes of the tokens in the file. These have no name, never expire and cover every namespace.
     hashes: ArcSwap<Vec<Digest>>,
-    /// Of the database, once it is followed.
-    issued: OnceLock<Issued>,
+    /// The tokens of the database, once it is followed.
+    issued: OnceLock<IssuedTokens>,
     /// The sets of namespaces that tokens are confined to, by the number of a [`TokenScope`], which counts from 1.
     scopes: ArcSwap<Vec<Vec<String>>>,
 }
 
-/// DataTokens with a name, an end, namespaces and a role, which can be revoked.
-struct Issued {
-    book: Arc<AdminTokens>,
+/// Tokens with a name, an expiry, namespaces and a role, which can be revoked.
+struct IssuedTokens {
+    admin_tokens: Arc<AdminTokens>,
     clock: Arc<dyn Clock>,
 }
 
-impl std::fmt::Debug for Issued {
+impl std::fmt::Debug for IssuedTokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Issued").field("book", &self.book).finish_non_exhaustive()
+        f.debug_struct("IssuedTokens").field("admin_tokens", &self.admin_tokens).finish_non_exhaustive()
     }
 }
 
-/// What a caller covers ask about: every namespace, or some. A number, so that it travels with a call at no cost.
+/// The namespaces that a caller may ask about: all, or some. A number, so that it travels with a call at no cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenScope(u32);
 
@@ -59,7 +59,7 @@ impl TokenScope {
     /// No namespace.
     pub const NONE: TokenScope = TokenScope(u32::MAX);
 
-    /// True if it opens every namespace.
+    /// True if it covers every namespace.
     pub const fn is_for_all(self) -> bool {
         self.0 == 0
     }
@@ -77,13 +77,12 @@ impl DataTokens {
         Ok(())
     }
 
-    /// Also takes tokens of the database, those with the role `check`.
-    pub fn follow(&self, book: Arc<AdminTokens>, clock: Arc<dyn Clock>) {
-        let _ = self.issued.set(Issued { book, clock }); // a server has one database
+    /// Also accepts tokens of the database with the role `check`.
+    pub fn follow(&self, admin_tokens: Arc<AdminTokens>, clock: Arc<dyn Clock>) {
+        let _ = self.issued.set(IssuedTokens { admin_tokens, clock }); // a server has one database
     }
 
-    /// What `Bearer` and a token open; `None` for no token that is known. Takes as long for a token that is nearly right as
-    /// for any other.
+    /// The scope of `Bearer TOKEN`; `None` for an unknown token. A nearly right token takes as long as any other.
     pub fn authorize(&self, authorization: Option<&[u8]>) -> Option<TokenScope> {
         let (scheme, token) = authorization?.split_at_checked(7)?;
         if !scheme.eq_ignore_ascii_case(b"bearer ") || token.len() > TOKEN_BYTES_MAX {
@@ -91,9 +90,9 @@ impl DataTokens {
         }
         let token = token.trim_ascii();
         if token.starts_with(b"tg_")
-            && let Some(pass) = self.issued.get().and_then(|issued| self.authorize_issued(issued, token))
+            && let Some(scope) = self.issued.get().and_then(|issued| self.authorize_issued(issued, token))
         {
-            return Some(pass);
+            return Some(scope);
         }
         let presented = digest(&SHA256, token);
         let hashes = self.hashes.load();
@@ -101,8 +100,8 @@ impl DataTokens {
         hashes.iter().fold(false, |found, known| found | equal(known)).then_some(TokenScope::ALL)
     }
 
-    fn authorize_issued(&self, issued: &Issued, token: &[u8]) -> Option<TokenScope> {
-        let opened = issued.book.with(token, issued.clock.wall().into(), |record| match &record.namespaces {
+    fn authorize_issued(&self, issued: &IssuedTokens, token: &[u8]) -> Option<TokenScope> {
+        let opened = issued.admin_tokens.with(token, issued.clock.wall().into(), |record| match &record.namespaces {
             _ if !record.role.may(Role::Check) => None,
             None => Some(TokenScope::ALL),
             Some(namespaces) => self.scope_of(namespaces),
@@ -110,7 +109,7 @@ impl DataTokens {
         opened.ok().flatten()
     }
 
-    /// The pass for a set of namespaces; `None` if there are too many different ones.
+    /// The scope of a set of namespaces; `None` if there are too many different sets.
     fn scope_of(&self, namespaces: &[String]) -> Option<TokenScope> {
         let find = |scopes: &[Vec<String>]| scopes.iter().position(|scope| scope == namespaces);
         if find(&self.scopes.load()).is_none() {
@@ -126,10 +125,10 @@ impl DataTokens {
         u32::try_from(place + 1).ok().map(TokenScope)
     }
 
-    /// Whether a pass is for a namespace.
-    pub fn covers(&self, pass: TokenScope, namespace: &str) -> bool {
+    /// True if a scope covers a namespace.
+    pub fn covers(&self, scope: TokenScope, namespace: &str) -> bool {
         let scopes = self.scopes.load();
-        let scope = (pass.0 as usize).checked_sub(1).map(|place| scopes.get(place));
+        let scope = (scope.0 as usize).checked_sub(1).map(|place| scopes.get(place));
         scope.is_none_or(|scope| scope.is_some_and(|scope| scope.iter().any(|own| own == namespace)))
     }
 }
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn open_to_whoever_presents_one() {
+    fn a_token_of_the_file_is_accepted() {
         let tokens =
             tokens("# ours\n\n  0123456789abcdef0123456789abcdef  \nfedcba9876543210fedcba9876543210\n").unwrap();
         for good in ["Bearer 0123456789abcdef0123456789abcdef", "bearer fedcba9876543210fedcba9876543210"] {
@@ -225,9 +224,9 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_the_database_open_what_they_are_for_until_they_end() {
+    fn tokens_of_the_database_cover_their_namespaces_until_they_expire() {
         let clock = ManualClock::at(Time::from_nanos(50_000));
-        let book = Arc::new(AdminTokens::new(vec![
+        let admin_tokens = Arc::new(AdminTokens::new(vec![
             issued("all", Role::Check, None, Some(100)),
             issued("some", Role::Check, Some(&["shop", "blog"]), None),
             issued("same", Role::Check, Some(&["shop", "blog"]), None),
@@ -236,7 +235,7 @@ mod tests {
         let tokens = DataTokens::default();
         let authorize = |id: &str| tokens.authorize(Some(format!("Bearer tg_{id}_s3cret").as_bytes()));
         assert_eq!(authorize("all"), None, "no database is followed yet");
-        tokens.follow(book.clone(), Arc::new(clock.clone()));
+        tokens.follow(admin_tokens.clone(), Arc::new(clock.clone()));
         assert_eq!(authorize("all"), Some(TokenScope::ALL));
         assert_eq!(authorize("boss"), None, "tokens of the admin API open the admin API");
         assert_eq!(tokens.authorize(Some(b"Bearer tg_all_wrong")), None);
@@ -246,8 +245,8 @@ mod tests {
         assert!(tokens.covers(TokenScope::ALL, "default") && !tokens.covers(TokenScope(99), "default"));
         clock.advance(Span::from_nanos(50_000));
         assert_eq!(authorize("all"), None, "it has expired");
-        book.remove("some");
+        admin_tokens.remove("some");
         assert_eq!((authorize("some"), authorize("same")), (None, Some(some)), "revoked here, at once");
-        assert_eq!(book.used().len(), 4, "when they were used is noted");
+        assert_eq!(admin_tokens.used().len(), 4, "when they were used is noted");
     }
 }

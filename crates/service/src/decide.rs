@@ -1,5 +1,5 @@
-//! Decisions: at once where the store answers at once, otherwise in two steps, so that a transport pays for a future only
-//! when there is something to wait for.
+//! Decisions: at once where the store answers at once, otherwise in two steps, so that a transport pays for a future
+//! only when there is something to wait for.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tollgate_core::{Request, Time};
@@ -23,7 +23,8 @@ impl Service {
         self.try_decide_from(self.clock.now(), requests).map(|(decision, _)| decision)
     }
 
-    /// The same for pipelined requests: latency counts from `start`, and the time of the decision is the next one's start.
+    /// The same for pipelined requests: latency counts from `start`, and the time of the decision is the next one's
+    /// start.
     pub fn try_decide_from(&self, start: Time, requests: &[Request<'_>]) -> Result<(Decision, Time), PendingCheck> {
         match self.engine.try_decide(requests) {
             Ok(decision) => {
@@ -92,8 +93,8 @@ impl Service {
     }
 
     /// Permission for up to `wanted` checks of one batch to wait for the store at the same time.
-    pub fn batch_width(&self, wanted: usize) -> Width<'_> {
-        Width::take(&self.in_batches, wanted)
+    pub fn batch_width(&self, wanted: usize) -> BatchWidth<'_> {
+        BatchWidth::take(&self.in_batches, wanted)
     }
 
     /// Permission for one check of a stream to wait for the store; waits for it.
@@ -101,7 +102,8 @@ impl Service {
         self.in_batches.acquire().await.ok()
     }
 
-    /// Records the latency. The time of a decision is this node's own if the store is: reading the clock again is saved.
+    /// Records the latency. The time of a decision is this node's own if the store is: reading the clock again is
+    /// saved.
     fn decided_at(&self, decision: &Decision, start: Time) -> Time {
         if self.engine.store().is_shared() {
             return self.record_latency(start);
@@ -111,22 +113,18 @@ impl Service {
     }
 }
 
-/// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
-/// batch without permission is decided all the same, one check after the other.
-pub const IN_BATCHES_MAX: usize = 8192;
-
 /// How many checks of a batch run at once.
 #[derive(Debug)]
-pub struct Width<'a> {
+pub struct BatchWidth<'a> {
     checks: usize,
     _permit: Option<SemaphorePermit<'a>>,
 }
 
-impl Width<'_> {
-    fn take(permits: &Semaphore, wanted: usize) -> Width<'_> {
+impl BatchWidth<'_> {
+    fn take(permits: &Semaphore, wanted: usize) -> BatchWidth<'_> {
         let wanted = wanted.min(permits.available_permits());
         let permit = u32::try_from(wanted).ok().and_then(|wanted| permits.try_acquire_many(wanted).ok());
-        Width { checks: if permit.is_some() { wanted.max(1) } else { 1 }, _permit: permit }
+        BatchWidth { checks: if permit.is_some() { wanted.max(1) } else { 1 }, _permit: permit }
     }
 
     /// How many run at once; at least one.

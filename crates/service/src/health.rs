@@ -1,5 +1,5 @@
-//! Whether the store is reachable. An unreachable store is no reason to refuse traffic: decisions are made by policy, and a
-//! load balancer that took all nodes out would turn a hiccup of the store into an outage.
+//! Whether the store is reachable. An unreachable store is no reason to refuse traffic: decisions are made by policy,
+//! and a load balancer that took all nodes out would turn a hiccup of the store into an outage.
 
 use serde_json::json;
 use tollgate_telemetry::ShardState;
@@ -7,7 +7,7 @@ use tollgate_telemetry::ShardState;
 use crate::service::Service;
 use crate::store::ProbedShard;
 
-/// How much a health document tells.
+/// How much detail a health document has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthDetail {
     /// For callers: states only.
@@ -24,12 +24,12 @@ impl Service {
 
     /// Notes whether the store has decided anything yet.
     pub fn note_store(&self) {
-        self.probe.note(self.engine.store());
+        self.probe.note_reachable(self.engine.store());
     }
 
     /// The JSON document of `/ready` for a node that is not draining.
     pub async fn store_health(&self, detail: HealthDetail) -> String {
-        let Some(shards) = self.probe.look(self.engine.store()).await else {
+        let Some(shards) = self.probe.probe(self.engine.store()).await else {
             return "{\"ready\":true}".to_owned();
         };
         let degraded = shards.is_empty() || shards.iter().any(|shard| shard.state != ShardState::Up);

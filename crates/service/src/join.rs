@@ -1,6 +1,6 @@
-//! Many futures at once, all of their answers in order.
+//! Runs many futures at once and returns their outputs in order.
 //!
-//! Each is looked at when it was woken itself, so that a thousand of them cost a thousand looks and not a million.
+//! Each future is polled only after its own waker fired: a thousand futures cost a thousand polls, not a million.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 
-/// Waits for all of them; at most `width` are under way at the same time.
+/// Waits for all futures; at most `width` run at the same time.
 pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> Vec<F::Output> {
     let mut waiting = futures.fuse();
     let mut answers: Vec<Option<F::Output>> = Vec::new();
-    let mut running: Vec<Running<F>> = Vec::new();
+    let mut running: Vec<RunningFuture<F>> = Vec::new();
     let task = Arc::new(Mutex::new(Waker::noop().clone()));
     poll_fn(|cx| {
         task.lock().clone_from(cx.waker());
@@ -22,11 +22,11 @@ pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> 
             while running.len() < width.max(1)
                 && let Some(future) = waiting.next()
             {
-                running.push(Running::new(future, answers.len(), &task));
+                running.push(RunningFuture::new(future, answers.len(), &task));
                 answers.push(None);
             }
             let before = running.len();
-            running.retain_mut(|one| match one.look() {
+            running.retain_mut(|one| match one.poll_if_woken() {
                 Poll::Pending => true,
                 Poll::Ready(answer) => {
                     if let Some(place) = answers.get_mut(one.place) {
@@ -47,40 +47,40 @@ pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> 
     answers.into_iter().flatten().collect()
 }
 
-struct Running<F> {
+struct RunningFuture<F> {
     future: Pin<Box<F>>,
     place: usize,
-    bell: Arc<Bell>,
+    woken: Arc<FutureWaker>,
     waker: Waker,
 }
 
-/// Remembers that its future was woken, and wakes the one that waits for all.
-struct Bell {
-    rung: AtomicBool,
+/// Remembers that its future was woken, and wakes the task that waits for all.
+struct FutureWaker {
+    is_woken: AtomicBool,
     task: Arc<Mutex<Waker>>,
 }
 
-impl Wake for Bell {
+impl Wake for FutureWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.rung.swap(true, Ordering::AcqRel) {
+        if !self.is_woken.swap(true, Ordering::AcqRel) {
             let task = self.task.lock().clone();
             task.wake();
         }
     }
 }
 
-impl<F: Future> Running<F> {
-    fn new(future: F, place: usize, task: &Arc<Mutex<Waker>>) -> Running<F> {
-        let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: task.clone() });
-        Running { future: Box::pin(future), place, waker: Waker::from(bell.clone()), bell }
+impl<F: Future> RunningFuture<F> {
+    fn new(future: F, place: usize, task: &Arc<Mutex<Waker>>) -> RunningFuture<F> {
+        let woken = Arc::new(FutureWaker { is_woken: AtomicBool::new(true), task: task.clone() });
+        RunningFuture { future: Box::pin(future), place, waker: Waker::from(woken.clone()), woken }
     }
 
-    fn look(&mut self) -> Poll<F::Output> {
-        match self.bell.rung.swap(false, Ordering::AcqRel) {
+    fn poll_if_woken(&mut self) -> Poll<F::Output> {
+        match self.woken.is_woken.swap(false, Ordering::AcqRel) {
             true => self.future.as_mut().poll(&mut Context::from_waker(&self.waker)),
             false => Poll::Pending,
         }
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers its number after a while, and knows how many others were under way.
+    /// Returns its number after a while, and records how many ran at once.
     async fn slow(number: u64, under_way: &AtomicUsize, most: &AtomicUsize) -> u64 {
         most.fetch_max(under_way.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(100 - number % 50)).await;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_are_under_way_at_once_and_answer_in_order() {
+    async fn all_run_at_once_and_answer_in_order() {
         for (width, expected) in [(1000, 200), (7, 7), (0, 1)] {
             let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let answers = join((0..200).map(|number| slow(number, &under_way, &most)), width).await;
@@ -115,25 +115,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_is_not_looked_at_for_others() {
-        let looks = AtomicUsize::new(0);
+    async fn a_future_is_polled_only_when_its_own_waker_fired() {
+        let polls = AtomicUsize::new(0);
         let notify: Vec<tokio::sync::Notify> = (0..100).map(|_| tokio::sync::Notify::new()).collect();
         let waits = notify.iter().map(|notify| {
             let mut wait = Box::pin(notify.notified());
-            let looks = &looks;
+            let polls = &polls;
             poll_fn(move |cx| {
-                looks.fetch_add(1, Ordering::Relaxed);
+                polls.fetch_add(1, Ordering::Relaxed);
                 wait.as_mut().poll(cx)
             })
         });
         let all = join(waits, 100);
-        let ring = async {
+        let wake = async {
             for notify in &notify {
                 tokio::task::yield_now().await;
                 notify.notify_one();
             }
         };
-        tokio::join!(all, ring);
-        assert_eq!(looks.load(Ordering::Relaxed), 200);
+        tokio::join!(all, wake);
+        assert_eq!(polls.load(Ordering::Relaxed), 200);
     }
 }

@@ -1,7 +1,7 @@
 //! The application layer: every question that a transport can ask, answered without sockets.
 //!
-//! A transport turns bytes into a [`CheckRequest`], calls [`Service`], and renders the decision with [`render`]. It never
-//! calls the engine and never touches the metrics of another transport.
+//! A transport turns bytes into a [`CheckRequest`], calls [`Service`], and renders the decision with [`render`]. It
+//! never calls the engine and never touches the metrics of another transport.
 //!
 //! | question | method |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle`] |
 //! | why would it pass? | [`Service::explain`] |
 //! | which token is this? | [`data_tokens`], [`admin_tokens`] |
+//! | which rules are active? | [`Service::generation`], [`Service::enforcement`], [`Service::rls_limits`] |
 //! | is the store reachable? | [`Service::store_health`], [`Service::store_was_reachable`] |
 
 pub mod admin_tokens;
@@ -32,20 +33,23 @@ pub mod render;
 mod reply;
 mod reservations;
 pub mod rls;
+mod rls_config;
 pub mod secrets;
 mod service;
+mod settlements;
 pub mod store;
 mod throttle;
 pub mod violations;
 
 pub use check_request::CheckRequest;
-pub use decide::{IN_BATCHES_MAX, PendingCheck, Width};
+pub use decide::{BatchWidth, PendingCheck};
 pub use explain::Unexplained;
 pub use health::HealthDetail;
 pub use join::join;
 pub use observer::ServiceObserver;
 pub use receipt_sealer::{ReceiptKind, Sealer};
 pub use refusal::ApiError;
-pub use reply::{Fields, Reply};
-pub use reservations::{Settlements, SignedReceipt};
-pub use service::{Service, ServiceConfig};
+pub use reply::{HeaderFields, Reply};
+pub use reservations::SignedReceipt;
+pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
+pub use settlements::Settlements;

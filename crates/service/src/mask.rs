@@ -1,5 +1,5 @@
-//! Client keys, for those who may not see them: `key:#1a2b3c4d5e6f` instead of `key:abc`. The digest is keyed, so it is the
-//! same wherever the key appears and tells nothing about it to who does not know it already.
+//! Masks client keys for callers that may not see them: `key:#1a2b3c4d5e6f` instead of `key:abc`. The keyed digest is
+//! the same wherever the key appears, and cannot be reversed without the secret.
 
 use serde_json::Value;
 use tollgate_core::{KeyHasher, Secret};
@@ -26,7 +26,7 @@ impl<'a> Mask<'a> {
         !matches!(self, Mask::Plain)
     }
 
-    /// A client key.
+    /// Masks a client key.
     pub fn key(&self, key: &str) -> String {
         let kind = || key.split(':').next().filter(|kind| KINDS.contains(kind)).unwrap_or("key");
         match self {
@@ -42,7 +42,7 @@ impl<'a> Mask<'a> {
         }
     }
 
-    /// What the rules of an explanation say of clients other than the one that is asked about: their conditions, and why
+    /// Masks the client keys of other clients in an explanation: in the conditions of rules, and in the reasons why
     /// they do not apply.
     pub fn conditions(&self, explanation: &mut Value) {
         if !self.hides() {
@@ -60,7 +60,7 @@ impl<'a> Mask<'a> {
         }
     }
 
-    /// A document, with every client key in it.
+    /// Masks every client key in a document.
     #[must_use]
     pub fn value(&self, mut value: Value) -> Value {
         if self.hides() {

@@ -1,4 +1,4 @@
-//! The engine's observer: counts every decision, and logs it if a decision log is configured.
+//! The engine's observer: counts every decision, and writes it to the decision log if one is configured.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Receipts that leave the process and come back: signed, so that nobody can make or change one.
+//! Signs receipts that callers keep and present again, so that they can be neither forged nor changed.
 
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign, verify};
 use base64::Engine as _;
@@ -6,20 +6,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tollgate_core::{Span, Time};
 use tollgate_engine::Reservation;
 
-/// What every receipt begins with: people find it in logs and know what it is.
+/// Prefix of every receipt, recognizable in logs.
 const PREFIX: &str = "tgr_";
 const SIGNATURE_BYTES: usize = 32;
-/// How long a reservation may be settled. After that its estimate stays.
+/// How long a reservation may be settled. After that its estimate stays charged.
 pub const SETTLE_WITHIN: Span = Span::from_secs(24 * 3600);
 
-/// Signs and checks.
+/// Signs and verifies receipts.
 #[derive(Debug)]
 pub struct Sealer {
     key: Key,
-    /// Whose buckets receipts are about: those of one process, while buckets live in memory. A receipt that another
-    /// process with the same secret made would give back here what was charged there.
+    /// The process whose buckets a receipt is about, while buckets live in memory: a receipt of another process with
+    /// the same secret would refund here what was charged there.
     home: u64,
-    /// Buckets are shared: what was charged to them can be settled by any process with the secret.
+    /// True if buckets are shared: any process with the secret can settle what was charged to them.
     shares: bool,
 }
 
@@ -35,21 +35,21 @@ pub enum ReceiptKind {
     Slot = 2,
 }
 
-/// Why a receipt is not taken.
+/// Why a receipt is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptRejection {
-    /// Nobody who knows the secret made it, or it is for something else.
+    /// The signature is wrong, or the receipt is of another kind.
     Unknown,
     /// It is about the buckets of another process.
     Foreign,
 }
 
-/// A receipt that came back.
+/// A verified receipt.
 #[derive(Debug)]
 pub struct OpenedReceipt {
     /// What was reserved.
     pub reservation: Reservation,
-    /// When.
+    /// When it was made.
     pub made: Time,
 }
 
@@ -60,12 +60,12 @@ impl Sealer {
         Sealer { key: Key::new(HMAC_SHA256, own.as_ref()), home: home.max(EVERYWHERE + 1), shares: false }
     }
 
-    /// The same for buckets that are shared. What was charged at `home` while they were away is settled there alone.
+    /// A sealer for shared buckets. What `home` charged locally while the store was away is settled there alone.
     pub fn for_all(secret: &[u8], home: u64) -> Sealer {
         Sealer { shares: true, ..Sealer::new(secret, home) }
     }
 
-    /// A reservation as text.
+    /// A reservation as signed text.
     pub fn seal(&self, kind: ReceiptKind, reservation: Reservation, made: Time) -> String {
         let home = if self.shares && !reservation.is_local() { EVERYWHERE } else { self.home };
         let mut bytes = [made.nanos(), home, kind as u64].map(u64::to_le_bytes).concat();
@@ -77,7 +77,7 @@ impl Sealer {
         text
     }
 
-    /// What was sealed.
+    /// Verifies a receipt and returns what was sealed.
     pub fn open(&self, kind: ReceiptKind, text: &str) -> Result<OpenedReceipt, ReceiptRejection> {
         let (opened, home) = self.read(kind, text).ok_or(ReceiptRejection::Unknown)?;
         match home == self.home || (home == EVERYWHERE && self.shares) {

@@ -1,4 +1,4 @@
-//! Errors that every transport answers alike: a status, a stable code and what to do.
+//! Errors that all transports share: a status, a stable code and what to do.
 
 use crate::Reply;
 use crate::check_request::BodyError;

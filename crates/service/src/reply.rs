@@ -1,23 +1,23 @@
-//! What is answered, before it is bytes: a status, header fields and a body, kept by a connection and filled again and
-//! again, so that answering allocates nothing once it has warmed up.
+//! An HTTP response before it is bytes: status, header fields, body. A connection reuses it for every response, so that
+//! a warm connection allocates nothing.
 
 use smallvec::SmallVec;
 
-/// An answer that any HTTP transport can send.
+/// A response that any HTTP transport can send.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// The status.
     pub status: u16,
     /// Fields beside those that transports write themselves (length, date, connection).
-    pub fields: Fields,
+    pub fields: HeaderFields,
     /// The body.
     pub body: Vec<u8>,
-    /// Nothing more is wanted from this connection.
+    /// The connection closes after this response.
     pub close: bool,
 }
 
 impl Reply {
-    /// Empties it for the next answer; what it allocated is kept.
+    /// Empties it for the next response; keeps its allocations.
     pub fn clear(&mut self) {
         let Reply { status, fields, body, close } = self;
         (*status, *close) = (200, false);
@@ -26,16 +26,15 @@ impl Reply {
     }
 }
 
-/// Header fields: names that are known when we compile, values in one buffer. Whoever adds one promises that the value
-/// is visible ASCII and spaces.
+/// Header fields: static names, values in one buffer. Callers must add only values of visible ASCII and spaces.
 #[derive(Debug, Default)]
-pub struct Fields {
+pub struct HeaderFields {
     names: SmallVec<[(&'static str, u32); 16]>,
     values: Vec<u8>,
 }
 
-impl Fields {
-    /// Forgets all fields.
+impl HeaderFields {
+    /// Removes all fields.
     pub fn clear(&mut self) {
         self.names.clear();
         self.values.clear();

@@ -1,11 +1,8 @@
 //! Reservations to be settled and slots to be released.
 //!
-//! The caller holds the state as a signed receipt. That a receipt refunds once is the store's promise; that it charges once
-//! is ensured here, by a bounded memory of settled receipts.
+//! The caller holds the state as a signed receipt. The store guarantees that a receipt refunds once; a bounded memory
+//! of settled receipts here guarantees that it charges once.
 
-use std::collections::{HashSet, VecDeque};
-
-use parking_lot::Mutex;
 use tollgate_core::Span;
 use tollgate_engine::{Decision, Reservation, Settled, random_slot};
 
@@ -73,50 +70,5 @@ impl Service {
 
     fn open_slot(&self, receipt: &str) -> Result<Reservation, ApiError> {
         Ok(self.sealer.open(ReceiptKind::Slot, receipt)?.reservation)
-    }
-}
-
-/// Reservations that were settled, so that doing it twice changes nothing.
-#[derive(Debug, Default)]
-pub struct Settlements(Mutex<(HashSet<u64>, VecDeque<u64>)>);
-
-impl Settlements {
-    /// How many are remembered, in a few megabytes. Whoever settles more of them within a day, and then one of the first
-    /// again, may be charged twice for it; refunded twice is nobody, that is the store's to remember.
-    const MOST: usize = 1 << 18;
-
-    /// True the first time.
-    fn first(&self, number: u64) -> bool {
-        let (known, order) = &mut *self.0.lock();
-        if !known.insert(number) {
-            return false;
-        }
-        order.push_back(number);
-        if order.len() > Settlements::MOST
-            && let Some(oldest) = order.pop_front()
-        {
-            known.remove(&oldest);
-        }
-        true
-    }
-
-    /// It did not happen after all.
-    fn forget(&self, number: u64) {
-        self.0.lock().0.remove(&number);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settlements_are_remembered_and_bounded() {
-        let settlements = Settlements::default();
-        assert!((0..Settlements::MOST as u64).all(|number| settlements.first(number)));
-        assert!(!settlements.first(0));
-        assert!(settlements.first(u64::MAX), "a new one");
-        assert!(settlements.first(0), "the oldest was forgotten for it");
-        assert_eq!(settlements.0.lock().0.len(), Settlements::MOST);
     }
 }

@@ -1,5 +1,5 @@
-//! The one secret of a server or of a fleet, and what is made from it: the key of digests, the lots of soft limits, the signature of
-//! receipts. Each is derived under a name of its own, so that none tells anything about another.
+//! The secret of a server or fleet, and the keys derived from it: digests, the random seed of soft limits, receipt
+//! signatures. Each key is derived under its own name, so that none reveals another.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +16,7 @@ const BYTES_MIN: usize = 16;
 /// Longest secret that is read.
 const BYTES_MAX: u64 = 4096;
 
-/// A number nobody can foresee.
+/// An unpredictable number.
 pub fn random() -> Result<u64> {
     let mut bytes = [0; 8];
     rand::fill(&mut bytes).context("the system gives no random numbers")?;
@@ -52,7 +52,7 @@ impl SecretKeys {
         SecretKeys { secret: secret.to_vec() }
     }
 
-    /// What rules are compiled with.
+    /// The options that rules are compiled with.
     pub fn compile_options(&self) -> CompileOptions {
         let [seed, ..] = self.derive("soft limits");
         CompileOptions { secret: self.digests("buckets"), seed }
@@ -68,12 +68,12 @@ impl SecretKeys {
         self.digests("resp")
     }
 
-    /// What the admin API makes its digests and cursors with.
+    /// The key of the digests and cursors of the admin API.
     pub fn admin(&self) -> [u8; 32] {
         self.bytes("admin")
     }
 
-    /// What client keys are hashed with before they are kept.
+    /// The key that client keys are hashed with at rest.
     pub fn clients_at_rest(&self) -> [u8; 32] {
         self.bytes("clients at rest")
     }
@@ -83,7 +83,7 @@ impl SecretKeys {
         &self.secret // the sealer derives its own
     }
 
-    /// Tells whether two secrets are the same, and nothing else about them: 128 bits of a digest under the secret.
+    /// 128 bits of a digest: equal for equal secrets, and nothing else can be learned from it.
     pub fn fingerprint(&self) -> String {
         let [a, b, ..] = self.derive("fingerprint");
         format!("{a:016x}{b:016x}")
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_none_is_refused() {
+    fn a_short_secret_is_rejected() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "too short   \n").unwrap();
         let error = SecretKeys::read(Some(file.path())).err().unwrap().to_string();

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tollgate_core::{Clock, Time};
+use tollgate_core::{Clock, Enforcement, Time};
 use tollgate_engine::Engine;
 use tollgate_telemetry::{DecisionMetrics, RlsStats};
 
 use crate::data_tokens::{DataTokens, TokenScope};
-use crate::decide::IN_BATCHES_MAX;
 use crate::receipt_sealer::Sealer;
 use crate::render::RenderConfig;
-use crate::reservations::Settlements;
-use crate::rls::RlsConfig;
+use crate::rls_config::RlsConfig;
+use crate::settlements::Settlements;
 use crate::store::{ConfiguredStore, StoreProbe};
+
+/// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
+/// batch without permission is decided all the same, one check after the other.
+pub const IN_BATCHES_MAX: usize = 8192;
 
 /// What a [`Service`] is made of.
 pub struct ServiceConfig {
@@ -35,7 +38,7 @@ pub struct ServiceConfig {
 
 /// Answers every question of every transport.
 pub struct Service {
-    /// Rules and store. Transports do not call it.
+    /// Rules and store. Transports do not call it: they ask [`Service`].
     pub engine: Arc<Engine<ConfiguredStore>>,
     /// The clock of the engine's store.
     pub clock: Arc<dyn Clock>,
@@ -84,6 +87,16 @@ impl Service {
     /// True if a scope covers a namespace.
     pub fn may_ask(&self, scope: TokenScope, namespace: &str) -> bool {
         scope.is_for_all() || self.tokens.as_ref().is_none_or(|tokens| tokens.covers(scope, namespace))
+    }
+
+    /// The generation of the active rules.
+    pub fn generation(&self) -> u64 {
+        self.engine.rules().number
+    }
+
+    /// Whether the rules are enforced, only watched, or off.
+    pub fn enforcement(&self) -> Enforcement {
+        self.engine.enforcement()
     }
 
     /// Records the latency of a decision that began at `start`; returns the time.

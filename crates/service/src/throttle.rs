@@ -22,7 +22,8 @@ impl Service {
         self.engine.forget_one(charge).await
     }
 
-    /// When a charge was decided, on this node's clock. A store in memory tells this clock's time; a shared one its own.
+    /// When a charge was decided, on this node's clock. A store in memory tells this clock's time; a shared one its
+    /// own.
     pub fn throttled_at(&self, decision: &SingleDecision) -> Time {
         if self.engine.store().is_shared() { self.clock.now() } else { decision.now }
     }

@@ -1,7 +1,6 @@
-//! A counter that many threads may hit at once.
+//! A counter for many threads.
 //!
-//! Each thread counts in a stripe of its own, a cache line apart from the others, so that counting never waits for
-//! another core; only a scrape adds them up.
+//! Each thread counts in its own stripe, on its own cache line, so that cores never contend; only a scrape sums them.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub(super) static STRIPES: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).next_power_of_two().min(16));
 
-/// Where this thread counts.
+/// The stripe of this thread.
 #[inline]
 pub(super) fn stripe() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);

@@ -1,8 +1,8 @@
 //! The decision log: one JSON line per request, by option.
 //!
-//! It says who (as a digest), under which rule and generation, and what came of it; never which endpoint, because paths
-//! hold identifiers, and never a key, unless an operator asked for it. The digest is keyed, so that nobody without
-//! the secret can try out keys, and it is not that of any bucket.
+//! A line has the digest of the client key, rule, generation and outcome. It never has the endpoint, because paths
+//! contain identifiers, nor the key itself, unless configured. The digest is keyed, so that keys cannot be guessed
+//! without the secret, and differs from bucket digests.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,40 +12,40 @@ use tollgate_engine::{DecidedBy, Decision};
 
 use super::escape::json_string;
 use super::lines::Lines;
-use super::stamp::rfc3339;
+use super::timestamp::rfc3339;
 
-/// What the decision log is made with.
+/// Configuration of the decision log.
 #[derive(Clone, Debug)]
 pub struct DecisionLogConfig {
     /// The name of this node.
     pub node: String,
-    /// How callers are shown.
+    /// How client keys are logged.
     pub keys: LoggedKeys,
-    /// The key of their digests; nodes that share it give a caller the same one.
+    /// The key of the digests; nodes that share it log equal digests for a client.
     pub secret: Secret,
 }
 
-/// How callers are shown.
+/// How client keys are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoggedKeys {
     /// As a digest.
     #[default]
     Digest,
-    /// As they name themselves. For debugging: the log then holds what identifies people.
+    /// In plain text. For debugging: the log then contains personal data.
     Raw,
 }
 
 /// Writes a line for every request decided.
 pub struct DecisionLog {
     lines: Lines,
-    /// `,"node":"a"`, as it stands in every line.
+    /// `,"node":"a"`, part of every line.
     node: String,
     keys: LoggedKeys,
-    /// Has absorbed what sets these digests apart from those of buckets.
+    /// Seeded with a tag that separates these digests from bucket digests.
     hasher: KeyHasher,
 }
 
-/// Longest piece of a caller's text that a line repeats.
+/// Longest text of a caller in a line.
 const TEXT_BYTES_MAX: usize = 512;
 
 impl DecisionLog {
@@ -63,12 +63,12 @@ impl DecisionLog {
         &self.lines
     }
 
-    /// Writes down one decision: a line for each request it was about.
+    /// Logs one decision: a line for each of its requests.
     pub fn record(&self, requests: &[Request<'_>], decision: &Decision) {
         thread_local! { static LINE: RefCell<String> = const { RefCell::new(String::new()) }; }
         LINE.with_borrow_mut(|line| {
-            let asked = requests.iter().enumerate().filter(|(_, request)| request.purpose != Purpose::Mention);
-            for (place, request) in asked {
+            let logged = requests.iter().enumerate().filter(|(_, request)| request.purpose != Purpose::Mention);
+            for (place, request) in logged {
                 line.clear();
                 self.write(line, request, place, decision);
                 self.lines.push(line.as_bytes());
@@ -127,8 +127,8 @@ impl fmt::Debug for DecisionLog {
     }
 }
 
-/// What each rule was charged: with the exact time, all that is needed to add up afterwards what every limit admitted.
-/// A rule whose limit nobody could ask is told with what was let pass: nothing was counted.
+/// Units charged per rule: with the exact time, enough to recompute what every limit admitted. A rule that allowed
+/// without the store is listed with 0 units.
 fn write_charged(line: &mut String, place: usize, decision: &Decision) {
     line.push_str(",\"charged\":[");
     let mut between = "{\"rule\":";
@@ -147,8 +147,8 @@ fn write_charged(line: &mut String, place: usize, decision: &Decision) {
     line.push(']');
 }
 
-/// Who asks: the most particular of what the request says, so that a caller has one digest wherever it asks from.
-/// `client_key: "user:42"` and `user_id: "42"` are the same one.
+/// The client: the most specific attribute of the request, so that a client has one digest. `client_key: "user:42"` and
+/// `user_id: "42"` are the same client.
 fn caller<'a>(request: &Request<'a>) -> Option<(Attribute, &'a str)> {
     if let Some(client_key) = request.get(Attribute::ClientKey) {
         return Some(match client_key.split_once(':') {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_all_but_who_and_where() {
+    fn lines_have_neither_keys_nor_endpoints() {
         let named = Request::new().with(Attribute::ClientKey, "user:42").with(Attribute::Endpoint, "/users/42");
         let typed = Request::new().with(Attribute::UserId, "42").cost(3).in_namespace("b");
         let wrong = Request::new().with(Attribute::Ip, "nonsense");
@@ -245,11 +245,7 @@ mod tests {
         assert_eq!(lines[3], line("default", "null", "null", 1, &*free));
         let invalid = free.replace("true", "false").replace("_ms\":0", "_ms\":null");
         assert!(lines[4].ends_with(&format!("{invalid}}}")), "{}", lines[4]);
-        assert!(
-            lines[5].contains(r#""cost":1,"peek":true,"allowed":false"#),
-            "who only asks was not charged: {}",
-            lines[5]
-        );
+        assert!(lines[5].contains(r#""cost":1,"peek":true,"allowed":false"#), "a peek was not charged: {}", lines[5]);
         assert_eq!(lines.len(), 6);
     }
 
@@ -271,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_rule_tells_what_it_was_charged_and_how() {
+    async fn lines_list_the_charge_of_every_rule() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("decisions");
         let lines = Lines::start(Sink::File(path.clone())).unwrap();

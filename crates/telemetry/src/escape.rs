@@ -1,17 +1,17 @@
-//! Text from outside, made harmless: what could move a cursor, end a line or hide what follows is written as an escape.
+//! Escapes characters in untrusted text that could move the cursor, end a line or hide what follows.
 
 use std::fmt::{self, Write};
 
-/// What never reaches a log as it is: control characters, and those that break or turn lines.
+/// Characters that are never logged raw: control characters, and those that break lines or change text direction.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Passes text on, with hidden characters as `\u{1b}`.
-pub(super) struct Visible<W>(pub(super) W);
+/// Writes text with hidden characters as `\u{1b}`.
+pub(super) struct EscapingWriter<W>(pub(super) W);
 
-impl<W: Write> Write for Visible<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
         while let Some((at, letter)) = rest.char_indices().find(|(_, letter)| is_hidden(*letter)) {
@@ -53,9 +53,9 @@ mod tests {
     const NASTY: &str = "a\u{1b}[31m\r\n\0\u{7f}\u{9b}\u{202e}\"\\é";
 
     #[test]
-    fn people_see_what_is_hidden() {
+    fn hidden_characters_are_escaped() {
         let mut shown = String::new();
-        Visible(&mut shown).write_str(NASTY).unwrap();
+        EscapingWriter(&mut shown).write_str(NASTY).unwrap();
         assert_eq!(shown, "a\\u{1b}[31m\\r\\n\\u{0}\\u{7f}\\u{9b}\\u{202e}\"\\é");
     }
 

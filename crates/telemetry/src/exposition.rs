@@ -1,7 +1,7 @@
 //! The two text formats of the metrics: Prometheus' own, and OpenMetrics for scrapers that ask for it.
 //!
-//! Metrics are written as OpenMetrics. The older format names a counter's family as its samples (`_total`), knows no type
-//! `info`, and has no mark at the end: everything else is the same. Counts of envoyproxy/ratelimit, whose names OpenMetrics
+//! Metrics are written as OpenMetrics and converted. The older format names the family of a counter like its samples
+//! (`_total`), has no type `info`, and no end marker. Counts under names of envoyproxy/ratelimit, which OpenMetrics
 //! does not allow for counters, are counters there.
 
 use std::fmt::Write;
@@ -59,7 +59,8 @@ fn thousandths(text: &str) -> u32 {
     }
 }
 
-/// OpenMetrics text as Prometheus text 0.0.4. `HELP` comes before `TYPE`, which decides the name: it waits.
+/// Converts OpenMetrics text to Prometheus text 0.0.4. `HELP` precedes `TYPE`, which decides the name, so it is
+/// buffered.
 pub(super) fn to_text(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len());
     let mut help = "";

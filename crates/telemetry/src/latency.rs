@@ -1,13 +1,13 @@
-//! How long decisions take, as a histogram from a microsecond to a second.
+//! Histogram of decision latency, from a microsecond to a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::Span;
 
 use crate::counter::{STRIPES, stripe};
-use crate::store_figures::HistogramFigures;
+use crate::histogram::HistogramFigures;
 
-/// Upper bounds in nanoseconds; what takes longer counts under infinity.
+/// Upper bounds in nanoseconds; longer ones count under infinity.
 const BOUNDS: [u64; 19] = [
     1_000,
     2_000,
@@ -30,9 +30,9 @@ const BOUNDS: [u64; 19] = [
     1_000_000_000,
 ];
 
-/// Counts by bound, striped like every counter of the path of requests.
+/// Counts by bound, striped like the counters of the request path.
 #[derive(Debug)]
-pub(super) struct Latency(Box<[Stripe]>);
+pub(super) struct LatencyHistogram(Box<[Stripe]>);
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -41,13 +41,13 @@ struct Stripe {
     nanos: AtomicU64,
 }
 
-impl Default for Latency {
-    fn default() -> Latency {
-        Latency((0..*STRIPES).map(|_| Stripe::default()).collect())
+impl Default for LatencyHistogram {
+    fn default() -> LatencyHistogram {
+        LatencyHistogram((0..*STRIPES).map(|_| Stripe::default()).collect())
     }
 }
 
-impl Latency {
+impl LatencyHistogram {
     #[inline]
     pub(super) fn observe(&self, span: Span) {
         let place = BOUNDS.partition_point(|bound| *bound < span.nanos());
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_its_bucket() {
-        let latency = Latency::default();
+        let latency = LatencyHistogram::default();
         [1, 1_000, 1_001, 1_000_000_000, 1_000_000_001]
             .into_iter()
             .for_each(|ns| latency.observe(Span::from_nanos(ns)));

@@ -1,15 +1,17 @@
 //! Metrics and logs.
 //!
-//! Nothing here delays a decision. Log lines go into a bounded buffer that a thread writes out ([`Lines`]); counts go into
-//! striped atomics that only a scrape adds up ([`Counter`]). What does not fit is dropped and counted.
+//! Nothing here delays a decision. Log lines go into a bounded buffer that a thread writes out ([`Lines`]); counts go
+//! into striped atomics that only a scrape sums ([`Counter`]). Lines beyond the bound are dropped and counted.
 //!
-//! Decisions are counted here ([`DecisionMetrics`]). Every other crate counts for itself, implements [`MetricFamilies`] and
-//! is registered with the [`Scrape`] by the wiring: a transport's metrics live beside the transport.
+//! Decisions are counted here ([`DecisionMetrics`]). Every other crate has its own metrics, implements
+//! [`MetricFamilies`] and is registered with the [`Scrape`] by the server: a transport's metrics live beside the
+//! transport.
 
 mod counter;
 mod decision_log;
 mod escape;
 mod exposition;
+mod histogram;
 mod latency;
 mod lines;
 mod log;
@@ -20,12 +22,13 @@ mod process;
 mod rls_stats;
 mod scrape;
 mod series;
-mod stamp;
 mod store_figures;
+mod timestamp;
 
 pub use counter::Counter;
 pub use decision_log::{DecisionLog, DecisionLogConfig, LoggedKeys};
 pub use exposition::Exposition;
+pub use histogram::HistogramFigures;
 pub use lines::{Lines, Sink};
 pub use log::{Colours, Format, LogConfig};
 pub use log_throttle::{LogThrottle, Periods};
@@ -35,6 +38,4 @@ pub use process::{PanicCounter, ProcessFamilies};
 pub use rls_stats::{RlsCallEnd, RlsCalls, RlsObservation, RlsStats};
 pub use scrape::Scrape;
 pub use series::OTHER;
-pub use store_figures::{
-    HistogramFigures, NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading,
-};
+pub use store_figures::{NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading};

@@ -1,8 +1,8 @@
-//! Lines on their way out: a bounded buffer, and a thread that empties it.
+//! Buffered output of lines: a bounded buffer, and a thread that writes it.
 //!
-//! Whoever logs appends to the buffer and goes on; only the thread ever waits for the pipe, terminal or disk. When the
-//! buffer is full, lines are dropped whole and counted. One shared buffer rather than a queue of lines: its bound is
-//! in bytes, appending allocates nothing, and everything that gathered while the sink was busy leaves in one write.
+//! Callers append to the buffer; only the thread waits for the pipe, terminal or disk. When the buffer is full, lines
+//! are dropped whole and counted. One buffer rather than a queue of lines: its bound is in bytes, appending allocates
+//! nothing, and all lines that gather while the sink is busy leave in one write.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -28,15 +28,15 @@ pub enum Sink {
     Other(Box<dyn Write + Send>),
 }
 
-/// The handle of whoever writes lines. Clones share one buffer and one thread.
+/// Writes lines. Clones share one buffer and one thread.
 #[derive(Clone)]
-pub struct Lines(Arc<Shared>);
+pub struct Lines(Arc<SharedBuffer>);
 
-struct Shared {
+struct SharedBuffer {
     buffer: Mutex<Buffer>,
-    /// Something to do for the thread.
+    /// Signals work to the thread.
     filled: Condvar,
-    /// Something was written.
+    /// Signals that the buffer was written.
     emptied: Condvar,
     bytes_max: usize,
     dropped: AtomicU64,
@@ -46,13 +46,13 @@ struct Shared {
 struct Buffer {
     bytes: Vec<u8>,
     lines: u64,
-    /// The thread is writing what it took out before.
+    /// The thread is writing lines that it took from the buffer.
     busy: bool,
     reopen: bool,
 }
 
 impl Lines {
-    /// How much may wait at once, unless told otherwise: 4 MiB.
+    /// Default bound of the buffer: 4 MiB.
     pub const BYTES_MAX: usize = 4 << 20;
 
     /// Opens the sink and starts its thread.
@@ -62,20 +62,20 @@ impl Lines {
 
     /// [`start`](Lines::start) with another bound.
     pub fn with_bytes_max(sink: Sink, bytes_max: usize) -> io::Result<Lines> {
-        let sink = Open::new(sink)?;
-        let shared = Arc::new(Shared {
+        let sink = OpenSink::new(sink)?;
+        let shared = Arc::new(SharedBuffer {
             buffer: Mutex::default(),
             filled: Condvar::new(),
             emptied: Condvar::new(),
             bytes_max,
             dropped: AtomicU64::new(0),
         });
-        let theirs = shared.clone();
-        thread::Builder::new().name("tollgate-lines".to_owned()).spawn(move || theirs.empty_into(sink))?;
+        let writer = shared.clone();
+        thread::Builder::new().name("tollgate-lines".to_owned()).spawn(move || writer.write_into(sink))?;
         Ok(Lines(shared))
     }
 
-    /// Hands over whole lines, each with its end. Never waits for the sink.
+    /// Appends whole lines, each with its line end. Never waits for the sink.
     pub fn push(&self, lines: &[u8]) {
         let mut buffer = self.0.buffer.lock();
         if buffer.bytes.len() + lines.len() > self.0.bytes_max {
@@ -92,19 +92,19 @@ impl Lines {
         }
     }
 
-    /// How many lines were lost: there was no room, or the sink failed.
+    /// Lines lost to a full buffer or a failed sink.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
     }
 
-    /// Opens the file anew, after what is waiting: its name may lead elsewhere since it was rotated. For SIGHUP; other
-    /// sinks stay as they are.
+    /// Reopens the file after the buffered lines, because it may have been rotated. For SIGHUP; other sinks are
+    /// unaffected.
     pub fn reopen(&self) {
         self.0.buffer.lock().reopen = true;
         self.0.filled.notify_one();
     }
 
-    /// Waits until everything is written, but not for longer than `within`. False if something is left.
+    /// Waits until everything is written, at most `within`. False if lines are left.
     pub fn flush(&self, within: Duration) -> bool {
         let mut buffer = self.0.buffer.lock();
         let waiting = |buffer: &mut Buffer| buffer.busy || buffer.reopen || !buffer.bytes.is_empty();
@@ -112,8 +112,8 @@ impl Lines {
     }
 }
 
-impl Shared {
-    fn empty_into(&self, mut sink: Open) {
+impl SharedBuffer {
+    fn write_into(&self, mut sink: OpenSink) {
         let mut spare = Vec::new();
         loop {
             let mut buffer = self.buffer.lock();
@@ -143,23 +143,23 @@ impl fmt::Debug for Lines {
 }
 
 /// A sink that is ready to be written to.
-struct Open {
+struct OpenSink {
     writer: Box<dyn Write + Send>,
     path: Option<PathBuf>,
 }
 
-impl Open {
-    fn new(sink: Sink) -> io::Result<Open> {
+impl OpenSink {
+    fn new(sink: Sink) -> io::Result<OpenSink> {
         Ok(match sink {
-            // By descriptors of our own: a write that is stuck must not hold the lock that the end of the process needs.
+            // Own descriptors: a stuck write must not hold the lock that process exit needs.
             Sink::Stderr => {
-                Open { writer: Box::new(File::from(io::stderr().as_fd().try_clone_to_owned()?)), path: None }
+                OpenSink { writer: Box::new(File::from(io::stderr().as_fd().try_clone_to_owned()?)), path: None }
             }
             Sink::Stdout => {
-                Open { writer: Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)), path: None }
+                OpenSink { writer: Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)), path: None }
             }
-            Sink::File(path) => Open { writer: Box::new(open(&path)?), path: Some(path) },
-            Sink::Other(writer) => Open { writer, path: None },
+            Sink::File(path) => OpenSink { writer: Box::new(open(&path)?), path: Some(path) },
+            Sink::Other(writer) => OpenSink { writer, path: None },
         })
     }
 
@@ -168,19 +168,21 @@ impl Open {
         self.writer.flush()
     }
 
-    /// A file that cannot be opened anew is written to where it was: better there than nowhere.
+    /// If reopening fails, the old file is still written to.
     fn reopen(&mut self) {
         let Some(path) = &self.path else { return };
         match open(path) {
             Ok(file) => self.writer = Box::new(file),
-            Err(error) => tracing::error!(file = %path.display(), %error, "the log cannot be opened anew"),
+            Err(error) => {
+                tracing::error!(file = %path.display(), %error, "cannot reopen the log; the old file stays in use")
+            }
         }
     }
 }
 
-/// For appending, and for nobody else to read: a decision log tells who did what.
+/// Opens for appending, readable only by owner and group: a decision log holds personal data.
 fn open(path: &Path) -> io::Result<File> {
-    // Opening a pipe waits for its reader.
+    // Opening a pipe would wait for its reader.
     if fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo()) {
         return Err(io::Error::other("it is a pipe; use standard output to write to one"));
     }
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn f64_a_pipe_that_nobody_reads_holds_nobody_up() {
+    fn f64_an_unread_pipe_blocks_no_caller() {
         let (mut reader, writer) = io::pipe().unwrap();
         let lines = Lines::with_bytes_max(Sink::Other(Box::new(writer)), 10_000).unwrap();
         let line = [b'x'; 99].into_iter().chain([b'\n']).collect::<Vec<u8>>();
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_no_log_file() {
+    fn a_pipe_is_rejected_as_log_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());

@@ -1,8 +1,7 @@
-//! The server's log: one line per event, for people or as JSON, through [`Lines`] so that no reader can hold it up.
+//! The process log: one line per event, for people or as JSON, through [`Lines`] so that a slow reader never blocks it.
 //!
-//! The lines are put together here rather than by `tracing-subscriber`: its formats escape less than everything, and a
-//! log that a caller can write line breaks into proves nothing. Targets and spans are left out; an event carries what
-//! it has to say in its fields. Keys of callers are never among them.
+//! Lines are formatted here rather than by `tracing-subscriber`, whose formats do not escape everything: a caller could
+//! forge lines. Targets and spans are omitted; an event has all it needs in its fields. Client keys are never logged.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -15,11 +14,11 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::escape::{Visible, json_string};
+use super::escape::{EscapingWriter, json_string};
 use super::lines::Lines;
-use super::stamp::rfc3339;
+use super::timestamp::rfc3339;
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `2026-01-31T23:59:59.999Z INFO rules loaded generation=2`.
@@ -40,9 +39,9 @@ pub enum Colours {
 /// The server's log.
 #[derive(Clone)]
 pub struct LogConfig {
-    /// How lines look.
+    /// The format of lines.
     pub format: Format,
-    /// The least important level that is told.
+    /// The least severe level that is logged.
     pub level: Level,
     /// Tells the time of an event.
     pub clock: Arc<dyn Clock>,
@@ -54,10 +53,10 @@ impl LogConfig {
         tracing::subscriber::set_global_default(self.subscriber(lines))
     }
 
-    /// The same for whoever installs it, tests above all.
+    /// The subscriber, for tests that install it themselves.
     pub fn subscriber(self, lines: Lines) -> impl Subscriber + Send + Sync {
-        let builder = tracing_subscriber::fmt().with_max_level(self.level).with_writer(IntoLines(lines));
-        builder.event_format(OneLine { format: self.format, clock: self.clock }).finish()
+        let builder = tracing_subscriber::fmt().with_max_level(self.level).with_writer(LinesMakeWriter(lines));
+        builder.event_format(LineFormat { format: self.format, clock: self.clock }).finish()
     }
 }
 
@@ -67,9 +66,9 @@ impl fmt::Debug for LogConfig {
     }
 }
 
-struct IntoLines(Lines);
+struct LinesMakeWriter(Lines);
 
-impl<'a> MakeWriter<'a> for IntoLines {
+impl<'a> MakeWriter<'a> for LinesMakeWriter {
     type Writer = LineWriter<'a>;
 
     fn make_writer(&'a self) -> LineWriter<'a> {
@@ -77,7 +76,7 @@ impl<'a> MakeWriter<'a> for IntoLines {
     }
 }
 
-/// Takes each event in one piece, which is how the subscriber writes them.
+/// Receives each event in one write, as the subscriber writes them.
 struct LineWriter<'a>(&'a Lines);
 
 impl io::Write for LineWriter<'_> {
@@ -91,23 +90,23 @@ impl io::Write for LineWriter<'_> {
     }
 }
 
-struct OneLine {
+struct LineFormat {
     format: Format,
     clock: Arc<dyn Clock>,
 }
 
-impl<S, N> FormatEvent<S, N> for OneLine
+impl<S, N> FormatEvent<S, N> for LineFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut said = Said { format: self.format, message: String::new(), fields: String::new() };
-        event.record(&mut said);
+        let mut recorded = EventFields { format: self.format, message: String::new(), fields: String::new() };
+        event.record(&mut recorded);
         let mut time = String::with_capacity(24);
         rfc3339(&mut time, self.clock.wall());
         let level = *event.metadata().level();
-        let Said { message, fields, .. } = said;
+        let EventFields { message, fields, .. } = recorded;
         match self.format {
             Format::People(Colours::On) => {
                 writeln!(writer, "\x1b[2m{time}\x1b[0m {}{level:>5}\x1b[0m {message}{fields}", colour(level))
@@ -132,18 +131,18 @@ fn colour(level: Level) -> &'static str {
     }
 }
 
-/// An event's fields, as they will stand in the line.
-struct Said {
+/// The fields of an event, formatted for the line.
+struct EventFields {
     format: Format,
     message: String,
     fields: String,
 }
 
-impl Said {
+impl EventFields {
     fn text(&mut self, field: &Field, value: &str) {
         match (field.name(), self.format) {
-            ("message", Format::Json) => self.message.push_str(value), // quoted as a whole later
-            ("message", Format::People(_)) => Visible(&mut self.message).write_str(value).unwrap_or_default(),
+            ("message", Format::Json) => self.message.push_str(value), // quoted later
+            ("message", Format::People(_)) => EscapingWriter(&mut self.message).write_str(value).unwrap_or_default(),
             (name, Format::Json) => {
                 write!(self.fields, ",\"{name}\":").unwrap_or_default();
                 json_string(&mut self.fields, value);
@@ -152,7 +151,7 @@ impl Said {
                 write!(self.fields, " {name}=").unwrap_or_default();
                 match value.is_empty() || value.contains([' ', '"', '=']) {
                     true => json_string(&mut self.fields, value),
-                    false => Visible(&mut self.fields).write_str(value).unwrap_or_default(),
+                    false => EscapingWriter(&mut self.fields).write_str(value).unwrap_or_default(),
                 }
             }
         }
@@ -168,7 +167,7 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for EventFields {
     fn record_i64(&mut self, field: &Field, value: i64) {
         self.plain(field, value);
     }
@@ -200,26 +199,26 @@ mod tests {
     use super::super::lines::Sink;
     use super::*;
 
-    fn logged(format: Format, say: impl FnOnce()) -> String {
+    fn logged(format: Format, log_events: impl FnOnce()) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let lines = Lines::start(Sink::File(path.clone())).unwrap();
         let clock = Arc::new(ManualClock::at(Time::from_nanos(1_800_000_000_123_456_789)));
         let config = LogConfig { format, level: Level::INFO, clock };
-        tracing::subscriber::with_default(config.subscriber(lines.clone()), say);
+        tracing::subscriber::with_default(config.subscriber(lines.clone()), log_events);
         assert!(lines.flush(Duration::from_secs(10)));
         std::fs::read_to_string(path).unwrap()
     }
 
-    fn say() {
+    fn log_events() {
         info!(generation = 2, file = "rules.yaml", on = true, "rules loaded");
-        debug!("too much to tell");
+        debug!("below the level");
         error!(problem = %"two words", nasty = "\u{1b}[31m\r\n\0", "bad\u{1b}\r\n{}", "\0");
     }
 
     #[test]
-    fn reads_well_and_nothing_from_outside_breaks_a_line() {
-        let shown = logged(Format::People(Colours::Off), say);
+    fn untrusted_text_breaks_no_line() {
+        let shown = logged(Format::People(Colours::Off), log_events);
         assert_eq!(
             shown,
             "2027-01-15T08:00:00.123Z  INFO rules loaded generation=2 file=rules.yaml on=true\n\
@@ -229,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_ours_alone() {
-        let shown = logged(Format::People(Colours::On), say);
+    fn untrusted_text_sets_no_colours() {
+        let shown = logged(Format::People(Colours::On), log_events);
         let second = shown.lines().nth(1).unwrap();
         assert!(second.starts_with("\u{1b}[2m2027-01-15T08:00:00.123Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m bad\\u{1b}"));
         assert_eq!(second.matches('\u{1b}').count(), 4);
@@ -238,7 +237,7 @@ mod tests {
 
     #[test]
     fn json_is_one_object_per_line() {
-        let shown = logged(Format::Json, say);
+        let shown = logged(Format::Json, log_events);
         assert_eq!(
             shown,
             concat!(

@@ -1,4 +1,4 @@
-//! Everything that is counted, and how to count it. Reading it is the business of a [`Scrape`](super::Scrape).
+//! Counts of decisions. A [`Scrape`](super::Scrape) reads them.
 
 use std::fmt;
 
@@ -10,47 +10,47 @@ use tollgate_engine::{DecidedBy, Decision, Generation, Ruling, Verdict};
 use tollgate_rules::ruleset::RuleSet;
 
 use crate::counter::Counter;
-use crate::latency::Latency;
+use crate::latency::LatencyHistogram;
 use crate::page::{MetricFamilies, MetricsPage};
-use crate::series::{Book, Kind, Labels, Slot, Table};
+use crate::series::{GenerationSeries, RuleSeries, SeriesKind, SeriesLabels, SeriesRegistry};
 
-/// The counts of one server.
+/// Decision counts of one server.
 #[derive(Debug)]
 pub struct DecisionMetrics {
-    book: Book,
-    table: ArcSwap<Table>,
-    /// Held by whoever makes the next table; others do not wait for it.
+    registry: SeriesRegistry,
+    current: ArcSwap<GenerationSeries>,
+    /// Held while the series of a new generation are made; other threads do not wait for it.
     adopting: Mutex<()>,
     invalid: Counter,
     store_failures: Counter,
-    fallback: [Counter; Policy::ALL.len()],
-    latency: Latency,
+    fallback: [Counter; FallbackPolicy::ALL.len()],
+    latency: LatencyHistogram,
 }
 
-/// What decided while the store was away: the policy of the strictest rule.
+/// What decided while the store was away: the policy of the strictest rule. A label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Policy {
+enum FallbackPolicy {
     Allow,
     Deny,
     Local,
 }
 
-impl Policy {
-    const ALL: [Policy; 3] = [Policy::Allow, Policy::Deny, Policy::Local];
+impl FallbackPolicy {
+    const ALL: [FallbackPolicy; 3] = [FallbackPolicy::Allow, FallbackPolicy::Deny, FallbackPolicy::Local];
 
     const fn name(self) -> &'static str {
         match self {
-            Policy::Allow => "allow",
-            Policy::Deny => "deny",
-            Policy::Local => "local",
+            FallbackPolicy::Allow => "allow",
+            FallbackPolicy::Deny => "deny",
+            FallbackPolicy::Local => "local",
         }
     }
 
-    const fn of(mode: DecidedBy) -> Option<Policy> {
+    const fn of(mode: DecidedBy) -> Option<FallbackPolicy> {
         match mode {
-            DecidedBy::Open => Some(Policy::Allow),
-            DecidedBy::Closed => Some(Policy::Deny),
-            DecidedBy::Fallback => Some(Policy::Local),
+            DecidedBy::Open => Some(FallbackPolicy::Allow),
+            DecidedBy::Closed => Some(FallbackPolicy::Deny),
+            DecidedBy::Fallback => Some(FallbackPolicy::Local),
             DecidedBy::Store
             | DecidedBy::Lease
             | DecidedBy::Async
@@ -63,27 +63,27 @@ impl Policy {
 
 impl Default for DecisionMetrics {
     fn default() -> DecisionMetrics {
-        let book = Book::default();
-        let table = Table::new(0, &RuleSet::empty(), &book);
+        let registry = SeriesRegistry::default();
+        let current = GenerationSeries::new(0, &RuleSet::empty(), &registry);
         DecisionMetrics {
-            book,
-            table: ArcSwap::from_pointee(table),
+            registry,
+            current: ArcSwap::from_pointee(current),
             adopting: Mutex::default(),
             invalid: Counter::default(),
             store_failures: Counter::default(),
-            fallback: Policy::ALL.map(|_| Counter::default()),
-            latency: Latency::default(),
+            fallback: FallbackPolicy::ALL.map(|_| Counter::default()),
+            latency: LatencyHistogram::default(),
         }
     }
 }
 
 impl DecisionMetrics {
-    /// Gets ready to count for a generation. Worth calling after every swap; otherwise its first decision does it.
+    /// Prepares counting for a generation. Called after every swap; otherwise its first decision does it.
     pub fn adopt(&self, generation: &Generation) {
-        self.make_table(generation.number, &generation.rules);
+        self.adopt_generation(generation.number, &generation.rules);
     }
 
-    /// Notes how long it took to answer.
+    /// Records the latency of a decision.
     #[inline]
     pub fn observe_latency(&self, span: Span) {
         self.latency.observe(span);
@@ -94,65 +94,71 @@ impl DecisionMetrics {
         self.store_failures.add_one();
     }
 
-    /// Counts the requests of one decision, each once: at the rule that decided. Requests that only ask are left out.
+    /// Counts the requests of one decision, each once, at the deciding rule. Peeks are not counted.
     #[inline]
     pub fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
         let kind = match decision.verdict {
-            Verdict::Allow => Kind::Allowed,
-            Verdict::Deny => Kind::Denied,
+            Verdict::Allow => SeriesKind::Allowed,
+            Verdict::Deny => SeriesKind::Denied,
             Verdict::Invalid(_) => return requests.iter().for_each(|_| self.invalid.add_one()),
         };
-        if let Some(policy) = Policy::of(decision.decided_by) {
-            self.fell_back(policy, requests);
+        if let Some(policy) = FallbackPolicy::of(decision.decided_by) {
+            self.count_fallback(policy, requests);
         }
-        let mut table = self.table.load();
-        if table.generation < decision.generation() {
-            self.make_table(decision.generation(), decision.rules());
-            table = self.table.load();
+        let mut current = self.current.load();
+        if current.generation < decision.generation() {
+            self.adopt_generation(decision.generation(), decision.rules());
+            current = self.current.load();
         }
-        if table.generation != decision.generation() {
-            return self.decided_elsewhere(&table, kind, requests, decision);
+        if current.generation != decision.generation() {
+            return self.count_other_generation(&current, kind, requests, decision);
         }
-        let deciding = decision.deciding().and_then(|ruling| table.rule(ruling.rule));
+        let deciding = decision.deciding().and_then(|ruling| current.rule(ruling.rule));
         for request in requests.iter().filter(|request| is_counted(request)) {
-            let slot = deciding.unwrap_or_else(|| table.undecided(request.namespace));
-            let tier = table.tier(decision.rules().tier_of(request));
-            table.count(&self.book, slot, kind, tier, decision.decided_by);
+            let series = deciding.unwrap_or_else(|| current.undecided(request.namespace));
+            let tier = current.tier(decision.rules().tier_of(request));
+            current.count(&self.registry, series, kind, tier, decision.decided_by);
         }
-        for ruling in refused_in_shadow(requests, decision) {
-            if let Some(slot) = table.rule(ruling.rule) {
-                slot.count_shadow(&self.book);
+        for ruling in shadow_denials(requests, decision) {
+            if let Some(series) = current.rule(ruling.rule) {
+                series.count_shadow(&self.registry);
             }
         }
     }
 
     #[cold]
-    fn fell_back(&self, policy: Policy, requests: &[Request<'_>]) {
+    fn count_fallback(&self, policy: FallbackPolicy, requests: &[Request<'_>]) {
         if let Some(counter) = self.fallback.get(policy as usize) {
             requests.iter().filter(|request| is_counted(request)).for_each(|_| counter.add_one());
         }
     }
 
-    /// A decision of a generation that is no longer the present one, or not yet.
+    /// Counts a decision of another generation than the current one.
     #[cold]
-    fn decided_elsewhere(&self, table: &Table, kind: Kind, requests: &[Request<'_>], decision: &Decision) {
-        let (book, mode) = (&self.book, decision.decided_by);
+    fn count_other_generation(
+        &self,
+        current: &GenerationSeries,
+        kind: SeriesKind,
+        requests: &[Request<'_>],
+        decision: &Decision,
+    ) {
+        let (registry, mode) = (&self.registry, decision.decided_by);
         for request in requests.iter().filter(|request| is_counted(request)) {
-            let tier = table.tier(decision.rules().tier_of(request));
+            let tier = current.tier(decision.rules().tier_of(request));
             match decision.deciding_rule() {
-                Some((rule, _)) => table.count_foreign(book, rule, kind, tier, mode),
-                None => table.count(book, table.undecided(request.namespace), kind, tier, mode),
+                Some((rule, _)) => current.count_by_name(registry, rule, kind, tier, mode),
+                None => current.count(registry, current.undecided(request.namespace), kind, tier, mode),
             }
         }
-        let shadows = refused_in_shadow(requests, decision).filter_map(|ruling| decision.rule(ruling));
-        shadows.for_each(|rule| Slot::of(rule).count_shadow(book));
+        let shadows = shadow_denials(requests, decision).filter_map(|ruling| decision.rule(ruling));
+        shadows.for_each(|rule| RuleSeries::of(rule).count_shadow(registry));
     }
 
     #[cold]
-    fn make_table(&self, number: u64, rules: &RuleSet) {
+    fn adopt_generation(&self, number: u64, rules: &RuleSet) {
         let Some(_guard) = self.adopting.try_lock() else { return };
-        if self.table.load().generation < number {
-            self.table.store(Table::new(number, rules, &self.book).into());
+        if self.current.load().generation < number {
+            self.current.store(GenerationSeries::new(number, rules, &self.registry).into());
         }
     }
 }
@@ -163,36 +169,36 @@ impl MetricFamilies for DecisionMetrics {
         let help = "Time from a request to its decision";
         page.histogram("tollgate_decision_seconds", help, &self.latency.snapshot())?;
         page.counter("tollgate_store_failures", "Times the store did not answer", self.store_failures.sum())?;
-        let policies = Policy::ALL.iter().zip(&self.fallback);
+        let policies = FallbackPolicy::ALL.iter().zip(&self.fallback);
         let policies = policies.map(|(policy, counter)| ([("policy", policy.name())], counter.sum()));
         page.counters("tollgate_fallback_decisions", "Decisions made by policy, without the store", policies)?;
-        let table = self.table.load();
-        page.gauge("tollgate_generation", "Generation of the rules in force", table.generation)?;
-        page.gauge("tollgate_rules", "Rules in force", table.rules.len())
+        let current = self.current.load();
+        page.gauge("tollgate_generation", "Generation of the rules in force", current.generation)?;
+        page.gauge("tollgate_rules", "Rules in force", current.rules.len())
     }
 }
 
 impl DecisionMetrics {
     fn write_requests(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
-        let series = self.book.read();
+        let series = self.registry.read();
         let of = |kind| series.iter().filter(move |(labels, _)| labels.kind == kind);
-        let by_rule = |(labels, count): &(Labels, u64)| (RuleLabels(labels.clone()), *count);
+        let by_rule = |(labels, count): &(SeriesLabels, u64)| (RuleLabels(labels.clone()), *count);
         let help = "Requests allowed, at the rule that decided";
-        page.counters("tollgate_requests_allowed", help, of(Kind::Allowed).map(by_rule))?;
+        page.counters("tollgate_requests_allowed", help, of(SeriesKind::Allowed).map(by_rule))?;
         let help = "Requests denied, at the rule that decided";
-        page.counters("tollgate_requests_denied", help, of(Kind::Denied).map(by_rule))?;
+        page.counters("tollgate_requests_denied", help, of(SeriesKind::Denied).map(by_rule))?;
         page.counter("tollgate_requests_invalid", "Requests that could not be read", self.invalid.sum())?;
         let help = "Requests that a shadow rule would have denied";
-        page.counters("tollgate_shadow_denied", help, of(Kind::ShadowDenied).map(by_rule))
+        page.counters("tollgate_shadow_denied", help, of(SeriesKind::ShadowDenied).map(by_rule))
     }
 }
 
 /// The labels of a count by rule.
-struct RuleLabels(Labels);
+struct RuleLabels(SeriesLabels);
 
 impl EncodeLabelSet for RuleLabels {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
-        let Labels { namespace, rule, tier, mode, .. } = &self.0;
+        let SeriesLabels { namespace, rule, tier, mode, .. } = &self.0;
         [("namespace", &**namespace), ("rule", &**rule)].encode(encoder)?;
         match mode.map(DecidedBy::name) {
             Some(mode) => [("tier", &**tier), ("mode", mode)].encode(encoder),
@@ -201,13 +207,13 @@ impl EncodeLabelSet for RuleLabels {
     }
 }
 
-/// Requests that only ask charge nothing and stop nobody; those that are only mentioned ask nothing.
+/// Peeks and mentions charge nothing and are not counted.
 fn is_counted(request: &Request<'_>) -> bool {
     !matches!(request.purpose, Purpose::Peek | Purpose::Mention)
 }
 
-/// What shadow rules would have refused, of requests that count.
-fn refused_in_shadow<'a>(requests: &'a [Request<'_>], decision: &'a Decision) -> impl Iterator<Item = &'a Ruling> {
+/// Rulings of shadow rules that would have denied counted requests.
+fn shadow_denials<'a>(requests: &'a [Request<'_>], decision: &'a Decision) -> impl Iterator<Item = &'a Ruling> {
     let refused = decision.rulings().iter().filter(|ruling| !ruling.enforced && ruling.refused());
     refused.filter(|ruling| requests.get(usize::from(ruling.request)).is_some_and(is_counted))
 }

@@ -1,4 +1,4 @@
-//! The metrics page while it is written.
+//! Writes the metrics page.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use crate::store_figures::HistogramFigures;
+use crate::histogram::HistogramFigures;
 
 /// Writes its own metric families onto the page. Every component that counts something implements it.
 pub trait MetricFamilies: Send + Sync {

@@ -9,7 +9,7 @@ use tollgate_core::Time;
 use crate::lines::Lines;
 use crate::page::{MetricFamilies, MetricsPage};
 
-/// Panics that were caught, wherever they happened.
+/// Counts caught panics.
 #[derive(Debug, Default)]
 pub struct PanicCounter(AtomicU64);
 
@@ -19,7 +19,7 @@ impl PanicCounter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// The number of panics.
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

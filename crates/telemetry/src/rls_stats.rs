@@ -1,5 +1,4 @@
-//! What envoyproxy/ratelimit counts about the rules of its files, under the names that it has for it: dashboards and
-//! alarms of people who come from there go on working.
+//! Statistics of envoyproxy/ratelimit under their original names, so that existing dashboards and alarms keep working.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -11,33 +10,33 @@ use parking_lot::RwLock;
 
 use crate::page::{MetricFamilies, MetricsPage};
 
-/// Most names: files may ask for one per value of a descriptor, and values come from callers.
+/// Most names: a file may request one per descriptor value, and values come from callers.
 const NAMES_MAX: usize = 10_000;
-/// How the names of the metrics begin.
+/// The prefix of the metric names.
 pub(super) const PREFIX: &str = "ratelimit_service_rate_limit_";
-/// What is counted for those that found no room.
+/// The name that further ones are counted under.
 const OTHERS: &str = "other";
 
 /// Counts by rule, and of calls.
 #[derive(Debug, Default)]
 pub struct RlsStats {
-    rules: RwLock<HashMap<String, Arc<Counts>>>,
-    /// What became of calls.
+    rules: RwLock<HashMap<String, Arc<RlsRuleCounts>>>,
+    /// Counts of calls by end.
     pub calls: RlsCalls,
 }
 
-/// Calls that were answered otherwise than by the rules.
+/// Calls that ended otherwise than by the rules.
 #[derive(Debug, Default)]
 pub struct RlsCalls([AtomicU64; 3]);
 
 /// How such a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RlsCallEnd {
-    /// The message is none.
+    /// The message is invalid.
     ServiceError,
     /// The store did not answer.
     StoreError,
-    /// It was refused, and passed because nothing is to be refused.
+    /// It was denied, and passed because of shadow mode.
     Shadowed,
 }
 
@@ -49,13 +48,13 @@ impl RlsCalls {
         }
     }
 
-    /// How many ended so.
+    /// The number of calls with this end.
     pub fn ended(&self, end: RlsCallEnd) -> u64 {
         self.0.get(end as usize).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 }
 
-/// What one rule saw of one descriptor.
+/// The count of one descriptor at one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RlsObservation {
     /// Units asked for.
@@ -64,18 +63,18 @@ pub struct RlsObservation {
     pub used: u64,
     /// Units allowed in the window.
     pub limit: u64,
-    /// Of these, from where on it is near.
+    /// Units from which on a hit is near the limit.
     pub near: u64,
     /// A shadow rule.
     pub shadow: bool,
 }
 
 #[derive(Debug, Default)]
-struct Counts([AtomicU64; NAMES.len()]);
+struct RlsRuleCounts([AtomicU64; NAMES.len()]);
 
 const NAMES: [&str; 5] = ["total_hits", "over_limit", "near_limit", "within_limit", "shadow_mode"];
 
-/// A name in one line: values come from callers.
+/// Replaces control characters: values come from callers.
 fn plain(name: &str) -> Cow<'_, str> {
     match name.contains(char::is_control) {
         true => name.replace(char::is_control, "_").into(),
@@ -84,16 +83,16 @@ fn plain(name: &str) -> Cow<'_, str> {
 }
 
 impl RlsStats {
-    /// Counts what a rule saw. `name` is the rule's, as that service joins it: `domain.key_value`.
-    pub fn count(&self, name: &str, sight: &RlsObservation) {
-        let counts = self.of(&plain(name));
-        for (count, more) in counts.0.iter().zip(sight.parts()) {
-            // Callers say how many hits they mean, up to all there are: a count that wraps would look like a restart.
+    /// Counts an observation. `name` is the name of the rule in that service: `domain.key_value`.
+    pub fn count(&self, name: &str, observation: &RlsObservation) {
+        let counts = self.counts_of(&plain(name));
+        for (count, more) in counts.0.iter().zip(observation.parts()) {
+            // Callers choose the hits, up to the largest number: a count that wraps would look like a restart.
             count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(more))).ok();
         }
     }
 
-    fn of(&self, name: &str) -> Arc<Counts> {
+    fn counts_of(&self, name: &str) -> Arc<RlsRuleCounts> {
         if let Some(counts) = self.rules.read().get(name) {
             return counts.clone();
         }
@@ -112,10 +111,10 @@ impl RlsStats {
         named.collect()
     }
 
-    /// As metrics: one family per count, told apart by domain and keys. In OpenMetrics not as counters, whose names would
-    /// have to end in `_total`; in Prometheus' own format they are.
+    /// Writes one family per count, labelled by domain and keys: as gauges in OpenMetrics, where names of counters must
+    /// end in `_total`, and as counters in Prometheus text.
     fn encode(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
-        let all: BTreeMap<String, Arc<Counts>> =
+        let all: BTreeMap<String, Arc<RlsRuleCounts>> =
             self.rules.read().iter().map(|(name, own)| (name.clone(), own.clone())).collect();
         if all.is_empty() {
             return Ok(());
@@ -146,8 +145,7 @@ fn labels(name: &str) -> Vec<(&'static str, String)> {
 }
 
 impl RlsObservation {
-    /// What is added to each count, in the order of [`NAMES`]. A hit is near the limit or over it, or neither; one that
-    /// crosses a line is split at it.
+    /// The increments of each count, in the order of [`NAMES`]. Hits that cross a threshold are split at it.
     fn parts(&self) -> [u64; NAMES.len()] {
         let RlsObservation { hits, used, limit, near, shadow } = *self;
         let before = used.saturating_sub(hits);
@@ -163,31 +161,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hits_are_split_at_the_lines_that_they_cross() {
-        let sight = |hits, used| RlsObservation { hits, used, limit: 10, near: 8, shadow: false }.parts();
-        assert_eq!(sight(1, 8), [1, 0, 0, 1, 0]);
-        assert_eq!(sight(1, 9), [1, 0, 1, 1, 0]);
-        assert_eq!(sight(3, 10), [3, 0, 2, 3, 0]);
-        assert_eq!(sight(5, 12), [5, 2, 2, 0, 0], "two near, two over, one neither");
-        assert_eq!(sight(2, 14), [2, 2, 0, 0, 0]);
-        assert_eq!(sight(0, 14), [0, 0, 0, 0, 0]);
+    fn hits_are_split_at_thresholds() {
+        let observation = |hits, used| RlsObservation { hits, used, limit: 10, near: 8, shadow: false }.parts();
+        assert_eq!(observation(1, 8), [1, 0, 0, 1, 0]);
+        assert_eq!(observation(1, 9), [1, 0, 1, 1, 0]);
+        assert_eq!(observation(3, 10), [3, 0, 2, 3, 0]);
+        assert_eq!(observation(5, 12), [5, 2, 2, 0, 0], "two near, two over, one neither");
+        assert_eq!(observation(2, 14), [2, 2, 0, 0, 0]);
+        assert_eq!(observation(0, 14), [0, 0, 0, 0, 0]);
         assert_eq!(RlsObservation { hits: 4, used: 14, limit: 10, near: 8, shadow: true }.parts(), [4, 4, 0, 0, 4]);
     }
 
     #[test]
-    fn counts_stay_where_they_end_and_names_in_their_line() {
+    fn counts_saturate_and_names_have_no_line_breaks() {
         let domains = RlsStats::default();
-        let sight = RlsObservation { hits: u64::MAX, used: u64::MAX, limit: 10, near: 8, shadow: false };
-        (0..2).for_each(|_| domains.count("d.k_a\nd.total_hits: 1\r", &sight));
+        let observation = RlsObservation { hits: u64::MAX, used: u64::MAX, limit: 10, near: 8, shadow: false };
+        (0..2).for_each(|_| domains.count("d.k_a\nd.total_hits: 1\r", &observation));
         let all = domains.all();
         assert_eq!(all.get("d.k_a_d.total_hits: 1_.total_hits"), Some(&u64::MAX), "{all:?}");
     }
 
     #[test]
-    fn names_have_an_end() {
+    fn the_number_of_names_is_bounded() {
         let domains = RlsStats::default();
-        let sight = RlsObservation { hits: 1, used: 1, limit: 9, near: 7, shadow: false };
-        (0..NAMES_MAX + 5).for_each(|number| domains.count(&format!("d.k_{number}"), &sight));
+        let observation = RlsObservation { hits: 1, used: 1, limit: 9, near: 7, shadow: false };
+        (0..NAMES_MAX + 5).for_each(|number| domains.count(&format!("d.k_{number}"), &observation));
         let all = domains.all();
         assert_eq!(all.len(), (NAMES_MAX + 1) * NAMES.len());
         assert_eq!(all.get("other.total_hits"), Some(&5));

@@ -1,21 +1,21 @@
-//! What a shared store, and this node's part in the fleet, tell about themselves: figures in the words of metrics,
-//! whoever counted them. Labels are the number of a shard, its address and the class of an error: as many as there are
-//! servers.
+//! Figures of a shared store and of this node in the fleet, as metrics show them. Labels are the number of a shard, its
+//! address and the class of an error, so the number of series follows the number of servers.
 
 use std::fmt;
 
 use tollgate_store::MemoryStats;
 
+use crate::histogram::HistogramFigures;
 use crate::page::{MetricFamilies, MetricsPage};
 
 /// A shared store, as this node sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoreFigures {
-    /// Every primary server there is.
+    /// Every primary server.
     pub shards: Vec<ShardFigures>,
     /// Nodes that share the buckets, as far as is known.
     pub nodes: Option<u64>,
-    /// Other nodes use the store with another secret: they and this one count apart.
+    /// True if other nodes use the store with another secret and do not share counts with this one.
     pub secret_mismatch: bool,
     /// Nodes that share the store and decide by other rules than this one.
     pub other_rules: Vec<String>,
@@ -23,65 +23,65 @@ pub struct StoreFigures {
     pub overflowed: u64,
     /// Requests that one slot refused after another had charged them.
     pub split: u64,
-    /// Charges given back for it.
+    /// Charges refunded for it.
     pub undone: u64,
-    /// Charges that could not be given back.
+    /// Charges that could not be refunded.
     pub overcharged: u64,
-    /// What this node decides by itself.
+    /// Local state of this node.
     pub own: NodeFigures,
 }
 
 /// One primary server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShardFigures {
-    /// Where it is.
+    /// Its address.
     pub address: String,
-    /// Whether it is asked.
+    /// Whether it is used.
     pub state: ShardState,
-    /// How often it was found to be away.
+    /// Times the breaker opened.
     pub openings: u64,
     /// Attempts to connect.
     pub connects: u64,
-    /// Of those, how many failed.
+    /// Failed attempts.
     pub connect_failures: u64,
-    /// Connections that were given up.
+    /// Broken connections.
     pub broken: u64,
     /// Script calls sent.
     pub calls: u64,
-    /// Checks that they decided.
+    /// Checks decided by script calls.
     pub checks: u64,
     /// Calls sent again, because the first was proven not to have been executed.
     pub resent: u64,
-    /// Scripts sent anew, because the server had forgotten them.
+    /// Scripts reloaded, because the server had lost them.
     pub reloads: u64,
     /// Failures by class.
     pub errors: Vec<(&'static str, u64)>,
     /// Times the server was found to have lost its data.
     pub epoch_changes: u64,
-    /// Times its clock was found to have stepped.
+    /// Times its clock stepped.
     pub clock_steps: u64,
     /// Checks that wait for it now.
     pub waiting: u64,
-    /// How long calls took, in seconds.
+    /// Latency of calls in seconds.
     pub latency: HistogramFigures,
-    /// How many checks went into a call.
+    /// Checks per call.
     pub batches: HistogramFigures,
 }
 
-/// Whether a server is asked.
+/// Whether a server is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShardState {
-    /// It is.
+    /// In use.
     #[default]
     Up,
-    /// A few questions find out whether it is back.
+    /// A few calls probe whether it is back.
     Recovering,
-    /// It is not: decisions about its buckets are made by policy.
+    /// Not used: its buckets are decided by policy.
     Down,
 }
 
 impl ShardState {
-    /// The name in answers and logs.
+    /// The name in responses and logs.
     pub const fn name(self) -> &'static str {
         match self {
             ShardState::Up => "up",
@@ -91,18 +91,7 @@ impl ShardState {
     }
 }
 
-/// Counts of values under bounds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HistogramFigures {
-    /// All values together.
-    pub sum: f64,
-    /// How many there were.
-    pub count: u64,
-    /// How many fell under each bound and not under the one before; the last bound is infinity.
-    pub buckets: Vec<(f64, u64)>,
-}
-
-/// Leases, refusals and counts that this node keeps.
+/// Leases, cached denials and counts of this node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeFigures {
     /// Leases that can be spent from.
@@ -113,23 +102,23 @@ pub struct NodeFigures {
     pub units_granted: u64,
     /// Units spent.
     pub units_spent: u64,
-    /// Units given back.
+    /// Units returned.
     pub units_returned: u64,
-    /// Units that nobody spent before their lease ended.
+    /// Units unspent when their lease ended.
     pub units_stranded: u64,
-    /// Checks refused without asking the store.
+    /// Checks denied from the cache.
     pub deny_cache_hits: u64,
-    /// Refusals remembered.
+    /// Cached denials.
     pub deny_cache_entries: u64,
     /// Units decided here that the store does not know of yet.
     pub async_pending: u64,
-    /// Units that `consistency: async` let pass above the limit.
+    /// Units that `consistency: async` allowed above the limit.
     pub async_excess: u64,
     /// Calls of the shared store, for whatever reason.
     pub calls: u64,
 }
 
-/// Reads figures when a scrape asks for them; `None` if the store in use has none of the kind.
+/// Reads figures for a scrape; `None` if the store in use has none of the kind.
 pub type StoreReading<T> = Box<dyn Fn() -> Option<T> + Send + Sync>;
 
 /// The families of the store: the one in memory or the shared one.
@@ -155,13 +144,13 @@ impl MetricFamilies for StoreFamilies {
     }
 }
 
-/// A counter that every shard has: its name, its help, and where it stands.
-type Count = (&'static str, &'static str, fn(&ShardFigures) -> u64);
+/// A counter of every shard: name, help and accessor.
+type ShardCounter = (&'static str, &'static str, fn(&ShardFigures) -> u64);
 
 impl StoreFigures {
     pub(super) fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         self.write_calls(page)?;
-        self.write_troubles(page)?;
+        self.write_failures(page)?;
         self.write_slots(page)?;
         self.own.write(page)
     }
@@ -174,7 +163,7 @@ impl StoreFigures {
         page.histograms("tollgate_redis_latency_seconds", help, latency)?;
         let batches = each().map(|(labels, shard)| (labels, &shard.batches));
         page.histograms("tollgate_redis_checks_per_call", "Checks decided by one script call", batches)?;
-        let counters: [Count; 4] = [
+        let counters: [ShardCounter; 4] = [
             ("tollgate_redis_calls", "Script calls sent", |shard| shard.calls),
             ("tollgate_redis_checks", "Checks decided by script calls", |shard| shard.checks),
             ("tollgate_redis_resent", "Script calls sent again, proven not to have been executed", |shard| {
@@ -189,7 +178,7 @@ impl StoreFigures {
         page.gauges("tollgate_redis_waiting", "Checks that wait for the store", waiting)
     }
 
-    fn write_troubles(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
+    fn write_failures(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         let numbers = self.numbers();
         let each = || numbers.iter().zip(&self.shards).map(|(number, shard)| ([("shard", number.as_str())], shard));
         let breakers = numbers.iter().zip(&self.shards).map(|(number, shard)| {
@@ -204,7 +193,7 @@ impl StoreFigures {
             figures.errors.iter().map(move |(class, count)| ([shard, ("error", *class)], *count))
         });
         page.counters("tollgate_redis_errors", "Failures of the store by class", errors)?;
-        let counters: [Count; 6] = [
+        let counters: [ShardCounter; 6] = [
             ("tollgate_redis_breaker_openings", "Times a server was found to be away", |shard| shard.openings),
             ("tollgate_redis_connects", "Attempts to connect", |shard| shard.connects),
             ("tollgate_redis_connect_failures", "Attempts to connect that failed", |shard| shard.connect_failures),

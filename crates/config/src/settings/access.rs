@@ -1,6 +1,6 @@
-//! The settings of who may ask, and over what.
+//! Settings of tokens and TLS of the data listeners.
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Section, Setting, SettingKind};
 
 pub(super) static ACCESS: &[Setting] = &[
     Setting {
@@ -9,7 +9,7 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "Callers must present one of the tokens in this file, or one of the database with the role `check`",
         absent: "no token is asked for",
-        kind: Kind::Path(|config| &mut config.token_file),
+        kind: SettingKind::Path(|config| &mut config.token_file),
     },
     Setting {
         name: "require_token",
@@ -17,7 +17,7 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "Callers must present a token of the database with the role `check`; no token_file is needed",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.require_token),
+        kind: SettingKind::Switch(|config| &mut config.require_token),
     },
     Setting {
         name: "allow_anonymous",
@@ -25,7 +25,7 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "Serve callers without a token on addresses that other machines can reach",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.allow_anonymous),
+        kind: SettingKind::Switch(|config| &mut config.allow_anonymous),
     },
     Setting {
         name: "tls_cert",
@@ -33,7 +33,7 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "Serve TLS with this certificate chain (PEM); needs tls_key",
         absent: "plain text",
-        kind: Kind::Path(|config| &mut config.tls_cert),
+        kind: SettingKind::Path(|config| &mut config.tls_cert),
     },
     Setting {
         name: "tls_key",
@@ -41,7 +41,7 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "The private key of tls_cert (PEM)",
         absent: "plain text",
-        kind: Kind::Path(|config| &mut config.tls_key),
+        kind: SettingKind::Path(|config| &mut config.tls_key),
     },
     Setting {
         name: "tls_client_ca",
@@ -49,15 +49,15 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "Serve only callers whose certificate one of these authorities signed (PEM); on every data listener",
         absent: "callers need no certificate",
-        kind: Kind::Path(|config| &mut config.tls_client_ca),
+        kind: SettingKind::Path(|config| &mut config.tls_client_ca),
     },
     Setting {
         name: "tls_client_names",
         value_name: "NAMES",
         section: Section::Access,
-        help: "Of these, only callers whose certificate has one of these names",
+        help: "With tls_client_ca, serve only callers whose certificate has one of these names",
         absent: "any name",
-        kind: Kind::Names(|config| &mut config.tls_client_names),
+        kind: SettingKind::Names(|config| &mut config.tls_client_names),
     },
     Setting {
         name: "metrics_tls_cert",
@@ -65,7 +65,7 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "Serve TLS on the metrics listener with this certificate chain (PEM); needs metrics_tls_key",
         absent: "plain text",
-        kind: Kind::Path(|config| &mut config.metrics_tls_cert),
+        kind: SettingKind::Path(|config| &mut config.metrics_tls_cert),
     },
     Setting {
         name: "metrics_tls_key",
@@ -73,6 +73,6 @@ pub(super) static ACCESS: &[Setting] = &[
         section: Section::Access,
         help: "The private key of metrics_tls_cert (PEM)",
         absent: "plain text",
-        kind: Kind::Path(|config| &mut config.metrics_tls_key),
+        kind: SettingKind::Path(|config| &mut config.metrics_tls_key),
     },
 ];

@@ -1,6 +1,6 @@
 //! The settings of forward-auth.
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Section, Setting, SettingKind};
 
 pub(super) static AUTH: &[Setting] = &[
     Setting {
@@ -9,7 +9,7 @@ pub(super) static AUTH: &[Setting] = &[
         section: Section::Auth,
         help: "Answer proxies at /v1/auth, and take the original request from X-Forwarded-Method and -Uri, from X-Original-Method and -URI, or from the path below /v1/auth",
         absent: "",
-        kind: Kind::Choice(|config| &mut config.auth.source),
+        kind: SettingKind::Choice(|config| &mut config.auth.source),
     },
     Setting {
         name: "auth_deny_status",
@@ -17,7 +17,7 @@ pub(super) static AUTH: &[Setting] = &[
         section: Section::Auth,
         help: "HTTP status of a refusal to a proxy; 403 for an nginx that is not told what 429 means",
         absent: "",
-        kind: Kind::Status(|config| &mut config.auth.deny_status, &["429", "403"]),
+        kind: SettingKind::Status(|config| &mut config.auth.deny_status, &["429", "403"]),
     },
     Setting {
         name: "auth_closed_status",
@@ -25,7 +25,7 @@ pub(super) static AUTH: &[Setting] = &[
         section: Section::Auth,
         help: "HTTP status of a refusal because the store is away (`on_fail: deny`); 429 or 403 for a proxy that lets requests pass on 503",
         absent: "",
-        kind: Kind::Status(|config| &mut config.auth.closed_status, &["503", "429", "403"]),
+        kind: SettingKind::Status(|config| &mut config.auth.closed_status, &["503", "429", "403"]),
     },
     Setting {
         name: "auth_attributes",
@@ -33,7 +33,7 @@ pub(super) static AUTH: &[Setting] = &[
         section: Section::Auth,
         help: "Attributes from headers, as ATTRIBUTE=HEADER joined by commas, or `off`; the proxy must overwrite these headers",
         absent: "",
-        kind: Kind::FromHeaders(|config| &mut config.auth.attributes),
+        kind: SettingKind::FromHeaders(|config| &mut config.auth.attributes),
     },
     Setting {
         name: "auth_cost_header",
@@ -41,7 +41,7 @@ pub(super) static AUTH: &[Setting] = &[
         section: Section::Auth,
         help: "Take the cost of a request from this header, which the proxy must overwrite, or `off`",
         absent: "",
-        kind: Kind::Header(|config| &mut config.auth.cost_header),
+        kind: SettingKind::Header(|config| &mut config.auth.cost_header),
     },
     Setting {
         name: "auth_namespace",
@@ -49,15 +49,15 @@ pub(super) static AUTH: &[Setting] = &[
         section: Section::Auth,
         help: "The namespace of requests that proxies ask about",
         absent: "default",
-        kind: Kind::Name(|config| &mut config.auth.namespace),
+        kind: SettingKind::Name(|config| &mut config.auth.namespace),
     },
     Setting {
         name: "trusted_proxies",
         value_name: "NETWORKS",
         section: Section::Auth,
-        help: "Believe proxies in these networks about whom they speak for, or `off`; those on a Unix socket are believed",
+        help: "Trust the client addresses that proxies in these networks send, or `off`; proxies on a Unix socket are always trusted",
         absent: "",
-        kind: Kind::Networks(|config| &mut config.auth.trusted_proxies),
+        kind: SettingKind::Networks(|config| &mut config.auth.trusted_proxies),
     },
     Setting {
         name: "trusted_hops",
@@ -65,6 +65,6 @@ pub(super) static AUTH: &[Setting] = &[
         section: Section::Auth,
         help: "How many proxies in front of this server may add to X-Forwarded-For",
         absent: "",
-        kind: Kind::Number(|config| &mut config.auth.trusted_hops, 1..=16),
+        kind: SettingKind::Number(|config| &mut config.auth.trusted_hops, 1..=16),
     },
 ];

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::{HOUR, Kind, Section, Setting};
+use crate::setting::{Section, Setting, SettingKind};
 
 pub(super) static CONTROL: &[Setting] = &[
     Setting {
@@ -12,7 +12,7 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Where rules, overrides, clients and tokens are kept: `sqlite` in state_dir, sqlite:PATH, postgres://… for a fleet, or `off`",
         absent: "",
-        kind: Kind::Db(|config| &mut config.control.db),
+        kind: SettingKind::Db(|config| &mut config.control.db),
     },
     Setting {
         name: "db_password_file",
@@ -20,7 +20,7 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "The password of the database, so that its URL needs none",
         absent: "no password but the URL's",
-        kind: Kind::Path(|config| &mut config.control.password_file),
+        kind: SettingKind::Path(|config| &mut config.control.password_file),
     },
     Setting {
         name: "db_migrate",
@@ -28,15 +28,15 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Bring the tables to this version at the start; without it, `tollgate db migrate` does",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.control.migrate),
+        kind: SettingKind::Switch(|config| &mut config.control.migrate),
     },
     Setting {
         name: "db_poll_interval",
         value_name: "DURATION",
         section: Section::Control,
-        help: "How often the database is asked for changes that nobody told of",
+        help: "How often the database is polled for changes without a notification",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.control.poll_interval, POLLS),
+        kind: SettingKind::Duration(|config| &mut config.control.poll_interval, POLL_INTERVALS),
     },
     Setting {
         name: "state_dir",
@@ -44,23 +44,23 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Where this node keeps what must outlive it: its own database, or a copy of the last rules of the fleet's",
         absent: "`$STATE_DIRECTORY`, `$XDG_DATA_HOME/tollgate` or `~/.local/share/tollgate`",
-        kind: Kind::Path(|config| &mut config.control.state_dir),
+        kind: SettingKind::Path(|config| &mut config.control.state_dir),
     },
     Setting {
         name: "violations_retention",
         value_name: "DURATION",
         section: Section::Control,
-        help: "How long it is kept who was refused",
+        help: "How long violations are kept",
         absent: "",
-        kind: Kind::Duration(|config| &mut config.control.violations_retention, RETENTIONS),
+        kind: SettingKind::Duration(|config| &mut config.control.violations_retention, RETENTIONS),
     },
     Setting {
         name: "violations_plain_keys",
         value_name: "BOOL",
         section: Section::Control,
-        help: "Keep the client keys of refusals as they are, instead of as digests under the site's key",
+        help: "Store the client keys of violations in plain text, instead of as digests under the site's key",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.control.violations_plain_keys),
+        kind: SettingKind::Switch(|config| &mut config.control.violations_plain_keys),
     },
     Setting {
         name: "admin_tls_cert",
@@ -68,7 +68,7 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Serve the admin API over TLS with this certificate chain (PEM); needs admin_tls_key",
         absent: "plain text",
-        kind: Kind::Path(|config| &mut config.control.tls_cert),
+        kind: SettingKind::Path(|config| &mut config.control.tls_cert),
     },
     Setting {
         name: "admin_tls_key",
@@ -76,7 +76,7 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "The private key of admin_tls_cert (PEM)",
         absent: "plain text",
-        kind: Kind::Path(|config| &mut config.control.tls_key),
+        kind: SettingKind::Path(|config| &mut config.control.tls_key),
     },
     Setting {
         name: "admin_client_ca",
@@ -84,7 +84,7 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Admin clients must show a certificate that an authority in this file (PEM) signed",
         absent: "no certificate is asked for",
-        kind: Kind::Path(|config| &mut config.control.client_ca),
+        kind: SettingKind::Path(|config| &mut config.control.client_ca),
     },
     Setting {
         name: "admin_client_names",
@@ -92,7 +92,7 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Names of which the certificate of an admin client must have one",
         absent: "any name",
-        kind: Kind::Names(|config| &mut config.control.client_names),
+        kind: SettingKind::Names(|config| &mut config.control.client_names),
     },
     Setting {
         name: "allowed_hosts",
@@ -100,7 +100,7 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Names under which the admin port may be called, beside localhost and its address",
         absent: "no others",
-        kind: Kind::Names(|config| &mut config.control.allowed_hosts),
+        kind: SettingKind::Names(|config| &mut config.control.allowed_hosts),
     },
     Setting {
         name: "insecure_admin",
@@ -108,10 +108,10 @@ pub(super) static CONTROL: &[Setting] = &[
         section: Section::Control,
         help: "Serve the admin API without TLS on addresses that other machines can reach",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.control.insecure),
+        kind: SettingKind::Switch(|config| &mut config.control.insecure),
     },
 ];
 
-/// Longer than this, and a lost notification would be a rule that nobody enforces.
-const POLLS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
-const RETENTIONS: RangeInclusive<Duration> = HOUR..=Duration::from_secs(366 * 86_400);
+/// At most 30 s: after a lost notification, a new rule must not stay unenforced for long.
+const POLL_INTERVALS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
+const RETENTIONS: RangeInclusive<Duration> = Duration::from_secs(3600)..=Duration::from_secs(366 * 86_400);

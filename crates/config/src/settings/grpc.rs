@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Section, Setting, SettingKind};
 
 pub(super) static GRPC: &[Setting] = &[
     Setting {
@@ -11,7 +11,7 @@ pub(super) static GRPC: &[Setting] = &[
         section: Section::Listening,
         help: "Serve gRPC here: Tollgate's own service and Envoy's rate limit service; or `off`",
         absent: "",
-        kind: Kind::Address(|config| &mut config.grpc.address),
+        kind: SettingKind::Address(|config| &mut config.grpc.address),
     },
     Setting {
         name: "grpc_reflection",
@@ -19,7 +19,7 @@ pub(super) static GRPC: &[Setting] = &[
         section: Section::Listening,
         help: "Tell gRPC callers which services there are",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.grpc.reflection),
+        kind: SettingKind::Switch(|config| &mut config.grpc.reflection),
     },
     Setting {
         name: "grpc_max_connection_age",
@@ -27,7 +27,7 @@ pub(super) static GRPC: &[Setting] = &[
         section: Section::Listening,
         help: "How old a gRPC connection gets before its caller is asked to open another one, a tenth more or less",
         absent: "",
-        kind: Kind::Duration(
+        kind: SettingKind::Duration(
             |config| &mut config.grpc.max_connection_age,
             Duration::from_millis(100)..=Duration::from_secs(7 * 24 * 3600),
         ),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Kind, Section, Setting};
+use crate::setting::{Section, Setting, SettingKind};
 
 pub(super) static RESP: &[Setting] = &[
     Setting {
@@ -11,7 +11,7 @@ pub(super) static RESP: &[Setting] = &[
         section: Section::Listening,
         help: "Serve RESP here, for clients of Redis: CL.THROTTLE, THROTTLE, TG.CHECK; or `off`",
         absent: "",
-        kind: Kind::Address(|config| &mut config.resp.address),
+        kind: SettingKind::Address(|config| &mut config.resp.address),
     },
     Setting {
         name: "resp_password_file",
@@ -19,7 +19,7 @@ pub(super) static RESP: &[Setting] = &[
         section: Section::Listening,
         help: "The password that callers of RESP must give with AUTH",
         absent: "no password",
-        kind: Kind::Path(|config| &mut config.resp.password_file),
+        kind: SettingKind::Path(|config| &mut config.resp.password_file),
     },
     Setting {
         name: "resp_rounding",
@@ -27,7 +27,7 @@ pub(super) static RESP: &[Setting] = &[
         section: Section::Listening,
         help: "How CL.THROTTLE and THROTTLE make whole seconds of waits: `strict` is always enough, `redis-cell` drops what is below a millisecond",
         absent: "",
-        kind: Kind::Choice(|config| &mut config.resp.rounding),
+        kind: SettingKind::Choice(|config| &mut config.resp.rounding),
     },
     Setting {
         name: "resp_idle_timeout",
@@ -35,7 +35,7 @@ pub(super) static RESP: &[Setting] = &[
         section: Section::Listening,
         help: "How long a RESP connection may stay open without a command, or `off`",
         absent: "",
-        kind: Kind::MaybeDuration(
+        kind: SettingKind::MaybeDuration(
             |config| &mut config.resp.idle_timeout,
             Duration::from_secs(1)..=Duration::from_secs(86_400),
         ),
@@ -46,6 +46,6 @@ pub(super) static RESP: &[Setting] = &[
         section: Section::Listening,
         help: "Refuse SELECT of any database but 0 over RESP, instead of answering OK",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.resp.one_database),
+        kind: SettingKind::Switch(|config| &mut config.resp.one_database),
     },
 ];

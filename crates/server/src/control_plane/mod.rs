@@ -1,4 +1,4 @@
-//! The control plane of one server: a database that is followed, tokens that open the admin API, and the switch.
+//! The control plane of one server: the change feed of the database, admin tokens, and the enforcement mode.
 
 mod mode_file;
 mod open;
@@ -14,7 +14,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tollgate_control::change_feed::{Adopt, ChangeFeed, ChangeFeedConfig, ChangeFeedState, LoadContext, LoadedState};
 use tollgate_control::{Author, Control};
-use tollgate_core::Enforcement;
 use tollgate_core::{Clock, Secret};
 use tollgate_engine::Engine;
 use tollgate_rules::RuleSpec;
@@ -31,21 +30,22 @@ use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::store::ConfiguredStore;
 use tollgate_telemetry::ShardFigures;
 
-/// How often a word that nobody else has heard is told again, and how many ticks pass between telling uses of tokens.
-const TELL_EVERY: Duration = Duration::from_secs(1);
-const USES_EVERY: u64 = 30;
+/// How often a mode that only this node knows is written to the database.
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
+/// Ticks of this interval between two writes of token uses.
+const TOKEN_USES_EVERY_TICKS: u64 = 30;
 
-/// What the control plane is built around.
+/// What the control plane needs of the server.
 #[derive(Clone)]
 pub(crate) struct ControlPlaneParts {
     pub(crate) engine: Arc<Engine<ConfiguredStore>>,
     pub(crate) publisher: Arc<RulePublisher>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The key of the digests that clients are found by.
+    /// The key of the digests in client directories.
     pub(crate) secret: Secret,
-    /// From `secret_file`: what the key of the site is made of besides the database's secret.
+    /// From `secret_file`: with the secret of the database, the source of the site key.
     pub(crate) site_secret: Option<[u8; 32]>,
-    /// What the admin API makes its digests and cursors with, where no database has something better.
+    /// The key of the digests and cursors of the admin API, where there is no database.
     pub(crate) admin_secret: [u8; 32],
 }
 
@@ -58,41 +58,42 @@ pub(crate) struct ControlPlane {
     feed: Option<Arc<ChangeFeed>>,
     secret: Arc<OnceLock<Arc<str>>>,
     parts: Arc<ControlPlaneParts>,
-    kept: ModeFile,
+    mode_file: ModeFile,
     name: String,
 }
 
 impl ControlPlane {
-    /// Opens the database, if there is one, and puts into force what it says.
+    /// Opens the database, if there is one, and applies its content.
     pub(crate) async fn start(config: &Config, parts: ControlPlaneParts) -> Result<ControlPlane> {
-        let mut plane = ControlPlane::without_database(config, parts);
-        let Some(opened) = open(&config.control).await? else { return Ok(plane) };
+        let mut control_plane = ControlPlane::without_database(config, parts);
+        let Some(opened) = open(&config.control).await? else { return Ok(control_plane) };
         if let Some(directory) = config.control.state_dir() {
-            plane.parts.publisher.keep_numbers(&directory);
+            control_plane.parts.publisher.keep_numbers(&directory);
         }
         let following = ChangeFeedConfig {
             control: opened.control.clone(),
             copy: opened.copy,
-            context: plane.load_context(),
+            context: control_plane.terms(),
             poll: config.control.poll_interval,
-            clock: plane.parts.clock.clone(),
-            adopt: plane.adopt(),
+            clock: control_plane.parts.clock.clone(),
+            adopt: control_plane.adopt(),
         };
         let feed = ChangeFeed::start(following).await;
         let place = config.control.place().map(|place| place.to_string()).unwrap_or_default();
-        plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
-        plane.control = Some(opened.control);
-        plane.first_token = opened.first_token;
-        Ok(plane)
+        control_plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
+        control_plane.control = Some(opened.control);
+        control_plane.first_token = opened.first_token;
+        Ok(control_plane)
     }
 
-    /// A plane that follows nobody: rules come from the file, and nobody may change them.
+    /// A control plane without a database: rules come from files, and the API cannot change them.
     pub(crate) fn without_database(config: &Config, parts: ControlPlaneParts) -> ControlPlane {
         let engine = parts.engine.clone();
-        let mode_switch = ModeSwitch::new(move |mode| engine.set_enforcement(switch(mode)));
-        let kept = ModeFile::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
-        if let Some(word) = kept.read() {
-            mode_switch.set(word);
+        let mode_switch = ModeSwitch::new(move |mode| engine.set_enforcement(mode));
+        let mode_file =
+            ModeFile::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
+        if let Some(setting) = mode_file.read() {
+            mode_switch.set(setting);
         }
         ControlPlane {
             control: None,
@@ -102,13 +103,13 @@ impl ControlPlane {
             feed: None,
             secret: Arc::default(),
             parts: Arc::new(parts),
-            kept,
+            mode_file,
             name: config.node_name(),
         }
     }
 
-    /// The file's word on a namespace comes first, also when clients are entered.
-    fn load_context(&self) -> LoadContext {
+    /// Settings of a namespace in the rules file take precedence for client keys too.
+    fn terms(&self) -> LoadContext {
         let publisher = self.parts.publisher.clone();
         LoadContext {
             secret: self.parts.secret,
@@ -116,15 +117,15 @@ impl ControlPlane {
         }
     }
 
-    /// What the admin API makes its digests and cursors with: the same on all nodes of a database.
+    /// The key of the digests and cursors of the admin API: the same on all nodes of a database.
     pub(crate) fn admin_secret(&self) -> [u8; 32] {
         let of_database = self.secret.get().filter(|secret| !secret.is_empty());
         let Some(secret) = of_database else { return self.parts.admin_secret };
         digest(&SHA256, secret.as_bytes()).as_ref().first_chunk().copied().unwrap_or(self.parts.admin_secret)
     }
 
-    /// What client keys are hashed with at rest: the same on all nodes of a database, and over restarts. With a
-    /// `secret_file` it does not stand in the database, so that a copy of the tables alone cannot be searched for keys.
+    /// The key of client keys at rest: the same on all nodes of a database, and after restarts. With a `secret_file` it
+    /// cannot be derived from the database alone, so that a copy of the tables cannot be searched for client keys.
     pub(crate) fn site_key(&self) -> [u8; 32] {
         let mut of_site = Context::with_key(&Key::new(HMAC_SHA256, &self.parts.site_secret.unwrap_or_default()));
         of_site.update(b"client keys at rest");
@@ -132,39 +133,39 @@ impl ControlPlane {
         of_site.sign().as_ref().first_chunk().copied().unwrap_or_default()
     }
 
-    /// What becomes of what was read.
+    /// Applies what the feed loaded.
     fn adopt(&self) -> Adopt {
         let (parts, tokens, mode_switch) = (self.parts.clone(), self.tokens.clone(), self.mode_switch.clone());
-        let (kept, secret) = (self.kept.clone(), self.secret.clone());
+        let (mode_file, secret) = (self.mode_file.clone(), self.secret.clone());
         Arc::new(move |loaded: Arc<LoadedState>| {
             let in_force = parts.publisher.database(loaded.clone());
             tokens.replace(loaded.tokens.to_vec(), loaded.read_at);
-            let said = ModeState { mode: loaded.state.mode, since: loaded.state.mode_since, scope: ModeScope::Fleet };
+            let stored = ModeState { mode: loaded.state.mode, since: loaded.state.mode_since, scope: ModeScope::Fleet };
             let before = mode_switch.setting();
-            if mode_switch.set(said) == said && before != said {
-                kept.keep(said);
+            if mode_switch.set(stored) == stored && before != stored {
+                mode_file.write(stored);
             }
-            let _ = secret.set(loaded.secret.clone()); // a database keeps its own
+            let _ = secret.set(loaded.secret.clone()); // the secret of a database never changes
             in_force
         })
     }
 
-    /// How many rules the file has.
+    /// The number of rules in files.
     pub(crate) fn file_rules(&self) -> usize {
         self.parts.publisher.file_rules().len()
     }
 
-    /// How following stands, for figures.
+    /// The state of the feed, for metrics.
     pub(crate) fn states(&self) -> Option<watch::Receiver<ChangeFeedState>> {
         self.feed.as_ref().map(|feed| feed.state())
     }
 
-    /// How following stands now.
+    /// The current state of the feed.
     fn state(&self) -> Option<ChangeFeedState> {
         self.feed.as_ref().map(|feed| feed.state().borrow().clone())
     }
 
-    /// What the admin API asks of this node.
+    /// What the admin API needs of this node.
     pub(crate) fn node(&self, files: Vec<watch::Receiver<RuleSourceState>>) -> tollgate_admin::NodeHooks {
         let (feed, engine) = (self.feed.clone(), self.parts.engine.clone());
         let changed = move || {
@@ -198,28 +199,28 @@ impl ControlPlane {
             let rule = rules.rules.rule_named(namespace, name).filter(|rule| rule.file_name.is_some())?;
             Some(RuleSpec { name: Some(rule.name.clone()), ..RuleSpec::clone(&rule.spec) })
         };
-        let (publisher, kept) = (self.parts.publisher.clone(), self.kept.clone());
+        let (publisher, mode_file) = (self.parts.publisher.clone(), self.mode_file.clone());
         tollgate_admin::NodeHooks {
             changed: Box::new(changed),
             status: Box::new(status),
             file_rules: Box::new(move || publisher.file_rules()),
             file_rule: Box::new(file_rule),
-            persist_mode: Box::new(move |mode, since| kept.keep(ModeState { mode, since, scope: ModeScope::Node })),
+            persist_mode: Box::new(move |mode, since| mode_file.write(ModeState { mode, since, scope: ModeScope::Node })),
         }
     }
 
-    /// Looks at once: somebody sent SIGHUP.
+    /// Polls the database at once.
     pub(crate) fn trigger(&self) {
         self.feed.iter().for_each(|feed| feed.trigger());
     }
 
-    /// What has to be done now and then: never returns.
+    /// Periodic work; never returns.
     pub(crate) async fn run(&self) {
         let Some(control) = &self.control else { return std::future::pending().await };
-        tokio::join!(self.listen(), self.tell(control));
+        tokio::join!(self.listen(), self.write_node_state(control));
     }
 
-    /// Hears other nodes ring.
+    /// Polls the database when another node reports a change.
     async fn listen(&self) {
         let Some(mut listener) = self.parts.engine.store().change_listener() else { return };
         loop {
@@ -228,9 +229,9 @@ impl ControlPlane {
         }
     }
 
-    /// Tells the database what only this node knows.
-    async fn tell(&self, control: &Control) {
-        let mut ticks = interval(TELL_EVERY);
+    /// Writes state that only this node has to the database.
+    async fn write_node_state(&self, control: &Control) {
+        let mut ticks = interval(WRITE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut seen, mut seen_at) = (self.mode_switch.setting(), Instant::now());
         for tick in 1_u64.. {
@@ -239,40 +240,40 @@ impl ControlPlane {
                 (seen, seen_at) = (self.mode_switch.setting(), Instant::now());
             }
             if seen_at.elapsed() > tollgate_admin::MODE_WRITE_TIMEOUT {
-                self.tell_mode(control).await;
+                self.write_mode(control).await;
             }
-            if tick % USES_EVERY == 0 {
-                self.tell_uses(control).await;
+            if tick % TOKEN_USES_EVERY_TICKS == 0 {
+                self.write_token_uses(control).await;
             }
         }
     }
 
-    /// The mode that was set while the database was away. The call that set it tries first, so that the audit names the
-    /// token; only what is older than that call may last is written by the node.
-    async fn tell_mode(&self, control: &Control) {
-        let word = self.mode_switch.setting();
+    /// Writes a mode that was set while the database was away. The API call that set it tries first, so that the audit
+    /// log names its token; the node writes only a mode that is older than that call can be.
+    async fn write_mode(&self, control: &Control) {
+        let setting = self.mode_switch.setting();
         let is_up = self.state().is_some_and(|state| state.unavailable.is_none());
-        if word.scope != ModeScope::Node || !is_up {
+        if setting.scope != ModeScope::Node || !is_up {
             return;
         }
         let author = Author { id: "node".to_owned(), name: self.name.clone() };
-        match control.set_mode(word.mode, word.since, &author).await {
+        match control.set_mode(setting.mode, setting.since, &author).await {
             Ok(state) => {
-                let said = ModeState { mode: state.mode, since: state.mode_since, scope: ModeScope::Fleet };
-                self.mode_switch.confirm(word, said);
-                self.kept.keep(self.mode_switch.setting());
+                let stored = ModeState { mode: state.mode, since: state.mode_since, scope: ModeScope::Fleet };
+                self.mode_switch.confirm(setting, stored);
+                self.mode_file.write(self.mode_switch.setting());
             }
-            Err(why) => debug!(%why, "the mode was not told yet"),
+            Err(why) => debug!(%why, "the mode is not in the database yet"),
         }
     }
 
-    async fn tell_uses(&self, control: &Control) {
+    async fn write_token_uses(&self, control: &Control) {
         let used = self.tokens.used();
         if used.is_empty() {
             return;
         }
         if let Err(why) = control.touch_tokens(&used).await {
-            error!(%why, "cannot note when tokens were used");
+            error!(%why, "cannot write the last use of tokens");
         }
     }
 }
@@ -280,14 +281,6 @@ impl ControlPlane {
 impl fmt::Debug for ControlPlane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ControlPlane").field("feed", &self.feed).finish_non_exhaustive()
-    }
-}
-
-fn switch(mode: tollgate_control::Enforcement) -> Enforcement {
-    match mode {
-        tollgate_control::Enforcement::Enforce => Enforcement::Enforce,
-        tollgate_control::Enforcement::Shadow => Enforcement::Shadow,
-        tollgate_control::Enforcement::Off => Enforcement::Off,
     }
 }
 

@@ -1,5 +1,5 @@
-//! The last word on the mode, in a file of this node: one that was switched off while the database was away must not come
-//! back switched on.
+//! The last mode in a file of this node: a node that was switched off while the database was away must not restart
+//! enforcing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tracing::error;
 
 use tollgate_admin::{ModeScope, ModeState};
 
-/// Where the word is kept; nowhere without a state directory.
+/// The path of the file; `None` without a state directory.
 #[derive(Clone, Debug)]
 pub(crate) struct ModeFile(Option<PathBuf>);
 
@@ -21,7 +21,7 @@ impl ModeFile {
         ModeFile(state_dir.map(|dir| dir.join("mode")))
     }
 
-    /// The word that was kept.
+    /// Reads the mode; `None` if the file is missing or malformed.
     pub(crate) fn read(&self) -> Option<ModeState> {
         let value: Value = serde_json::from_str(&fs::read_to_string(self.0.as_ref()?).ok()?).ok()?;
         let text = |name: &str| value.get(name).and_then(Value::as_str);
@@ -33,15 +33,15 @@ impl ModeFile {
         Some(ModeState { mode: Enforcement::named(text("mode")?)?, since, scope })
     }
 
-    /// Keeps a word. What cannot be kept holds until the next start, and that is said.
-    pub(crate) fn keep(&self, word: ModeState) {
+    /// Writes the mode. If that fails, logs that the mode is lost at a restart.
+    pub(crate) fn write(&self, setting: ModeState) {
         let Some(path) = &self.0 else { return };
-        let ModeState { mode, since, scope } = word;
+        let ModeState { mode, since, scope } = setting;
         let told = scope == ModeScope::Fleet;
         let text = json!({"mode": mode.name(), "since": since.to_string(), "told": told}).to_string();
-        let beside = path.with_extension("new");
-        if let Err(error) = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)) {
-            error!(file = %path.display(), %error, "cannot keep the mode: it holds until this node starts again");
+        let temporary = path.with_extension("new");
+        if let Err(error) = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path)) {
+            error!(file = %path.display(), %error, "cannot write the mode: it is lost when this node restarts");
         }
     }
 }
@@ -51,17 +51,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_outlives_the_process_and_a_broken_file_says_nothing() {
+    fn a_mode_outlives_the_process_and_a_malformed_file_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = ModeFile::new(Some(dir.path()));
-        assert_eq!(kept.read(), None);
+        let mode_file = ModeFile::new(Some(dir.path()));
+        assert_eq!(mode_file.read(), None);
         for scope in [ModeScope::Node, ModeScope::Fleet] {
-            let word = ModeState { mode: Enforcement::Shadow, since: Instant(1_234_567), scope };
-            kept.keep(word);
-            assert_eq!(kept.read(), Some(word));
+            let setting = ModeState { mode: Enforcement::Shadow, since: Instant(1_234_567), scope };
+            mode_file.write(setting);
+            assert_eq!(mode_file.read(), Some(setting));
         }
         fs::write(dir.path().join("mode"), "{").unwrap();
-        assert_eq!(kept.read(), None);
-        ModeFile::new(None).keep(ModeState { mode: Enforcement::Off, since: Instant(1), scope: ModeScope::Node });
+        assert_eq!(mode_file.read(), None);
+        ModeFile::new(None).write(ModeState { mode: Enforcement::Off, since: Instant(1), scope: ModeScope::Node });
     }
 }

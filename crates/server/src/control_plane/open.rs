@@ -1,4 +1,4 @@
-//! From the settings to a database that can be asked, and the first token.
+//! Opens the configured database and creates the first token.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -16,28 +16,28 @@ use tollgate_config::{ControlSettings, DbPlace};
 /// Longest password that is read.
 const PASSWORD_BYTES_MAX: usize = 4096;
 
-/// A database, and what this node keeps beside it.
+/// An open database with its local files.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedDatabase {
     pub(crate) control: Control,
-    /// What it said last, for a start without it; none for a database on this disk.
+    /// The copy of its last content, for a start without it; `None` for a local database.
     pub(crate) copy: Option<LocalCopy>,
-    /// The first token, if this start made it.
+    /// The first token, if this start created it.
     pub(crate) first_token: Option<FirstToken>,
 }
 
-/// Where somebody finds the first token.
+/// Where an operator finds the first token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FirstToken {
-    /// Shown on the terminal, once.
+    /// On the terminal, once.
     Shown(String),
-    /// Written into a file that only this user reads.
+    /// In a file that only this user can read.
     Written(PathBuf),
 }
 
-/// Opens the database that was configured, brings its tables up to date and sees to it that somebody can come in.
-/// `None` if there is none: by choice, or because an embedded one that nobody asked for has no place.
-pub(crate) async fn open(settings: &ControlSettings) -> Result<Option<Opened>> {
+/// Opens the configured database, migrates its tables and creates the first token. `None` without a database: by
+/// configuration, or because the default one has no usable directory.
+pub(crate) async fn open(settings: &ControlSettings) -> Result<Option<OpenedDatabase>> {
     let Some(place) = settings.place() else {
         if settings.db != DbPlace::Off {
             warn!("no home directory for a database: rules come from the file alone; set state_dir or db");
@@ -48,7 +48,7 @@ pub(crate) async fn open(settings: &ControlSettings) -> Result<Option<Opened>> {
     let opened = open_at(settings, &place, state_dir.as_deref()).await;
     match (opened, &settings.db) {
         (Ok(opened), _) => Ok(Some(opened)),
-        // A database that is there and cannot be opened holds rules: without them this would be a node that allows all.
+        // An existing database holds rules: a node without them would allow everything.
         (Err(error), DbPlace::Embedded) if !is_there(&place) => {
             let error = format!("{error:#}");
             warn!(error, "cannot use {place}: rules come from the file alone; set db or state_dir, or `db: off`");
@@ -62,15 +62,15 @@ fn is_there(place: &DatabaseUrl) -> bool {
     matches!(place, DatabaseUrl::Sqlite(path) if path.metadata().is_ok_and(|facts| facts.len() > 0))
 }
 
-async fn open_at(settings: &ControlSettings, place: &DatabaseUrl, state_dir: Option<&Path>) -> Result<Opened> {
+async fn open_at(settings: &ControlSettings, place: &DatabaseUrl, state_dir: Option<&Path>) -> Result<OpenedDatabase> {
     if let Some(dir) = state_dir {
-        // Without one a copy cannot be kept, which is no reason not to serve.
+        // Without the directory there is no copy, which does not prevent serving.
         match make_private(dir) {
             Ok(()) => {}
             Err(error) if matches!(place, DatabaseUrl::Sqlite(path) if path.starts_with(dir)) => {
-                return Err(error).with_context(|| format!("cannot make {}", dir.display()));
+                return Err(error).with_context(|| format!("cannot create {}", dir.display()));
             }
-            Err(error) => warn!(%error, "cannot make {}: nothing outlives this process", dir.display()),
+            Err(error) => warn!(%error, "cannot create {}: no state outlives this process", dir.display()),
         }
     }
     let full = with_password(place, settings.password_file.as_deref())?;
@@ -82,25 +82,25 @@ async fn open_at(settings: &ControlSettings, place: &DatabaseUrl, state_dir: Opt
     let first_token = match prepare(&control, settings.migrate).await {
         Ok(first) => first.map(|token| hand_over(token, beside(place, state_dir))).transpose()?,
         Err(error) => match &copy {
-            // The feed tells whether the copy is good for a start.
+            // The feed decides whether the copy is usable for a start.
             Some(_) if is_away(&error) => None,
             _ => return Err(error),
         },
     };
-    Ok(Opened { control, copy, first_token })
+    Ok(OpenedDatabase { control, copy, first_token })
 }
 
 fn is_away(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(tollgate_control::Error::Unavailable(_)))
 }
 
-/// Tables of this version, and somebody who can come in; answers the first token if it was made just now.
+/// Migrates the tables and creates the first token; returns it if it is new.
 async fn prepare(control: &Control, may_migrate: bool) -> Result<Option<String>> {
     match control.schema().await? {
         Schema::Current => {}
         Schema::Behind(..) if may_migrate => {
             let steps = control.migrate().await?;
-            info!(steps, "the tables were brought to this version");
+            info!(steps, "migrated the database");
         }
         Schema::Behind(have, want) => bail!(
             "its tables are at step {have} of {want}, and db_migrate is off; bring them up to date with: tollgate db migrate"
@@ -110,7 +110,7 @@ async fn prepare(control: &Control, may_migrate: bool) -> Result<Option<String>>
     Ok(control.first_token().await?.map(|(_, token)| token))
 }
 
-/// The copy is a convenience: without it this node only cannot start while the database is away.
+/// Opens the copy. Without it, this node only cannot start while the database is away.
 async fn keep_copy(dir: &Path, place: &DatabaseUrl, control: &Control) -> Option<LocalCopy> {
     let mut name = KeyHasher::new(Secret::new(*b"a copy of tables"));
     name.part(place.to_string().as_bytes());
@@ -124,7 +124,7 @@ fn make_private(dir: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// The place, with the password of a file in its URL.
+/// The URL with the password from a file.
 pub fn with_password(place: &DatabaseUrl, file: Option<&Path>) -> Result<DatabaseUrl> {
     let (DatabaseUrl::Postgres(url), Some(file)) = (place, file) else { return Ok(place.clone()) };
     let name = file.display();
@@ -133,7 +133,7 @@ pub fn with_password(place: &DatabaseUrl, file: Option<&Path>) -> Result<Databas
     if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
         bail!("db_password_file {name} holds no password");
     }
-    let (scheme, rest) = url.split_once("://").ok_or_else(|| anyhow!("the URL of the database is none"))?;
+    let (scheme, rest) = url.split_once("://").ok_or_else(|| anyhow!("the URL of the database is not valid"))?;
     let (user, host) = rest.split_once('@').ok_or_else(|| {
         anyhow!(
             "db_password_file is set, and the URL of the database names no user: write postgres://USER@HOST/DATABASE"
@@ -152,7 +152,7 @@ pub fn with_password(place: &DatabaseUrl, file: Option<&Path>) -> Result<Databas
     Ok(DatabaseUrl::Postgres(format!("{scheme}://{user}:{escaped}@{host}")))
 }
 
-/// Where the first token's file lies: beside a database that is a file, or among what this node keeps.
+/// The directory of the first token's file: beside a database file, or the state directory.
 fn beside<'a>(place: &'a DatabaseUrl, state_dir: Option<&'a Path>) -> Option<&'a Path> {
     match place {
         DatabaseUrl::Sqlite(path) => {
@@ -163,7 +163,7 @@ fn beside<'a>(place: &'a DatabaseUrl, state_dir: Option<&'a Path>) -> Option<&'a
     }
 }
 
-/// A terminal shows the token; otherwise it goes into a file for this user's eyes, because logs are read by many.
+/// Shows the token on a terminal; otherwise writes it to a private file, because logs have many readers.
 fn hand_over(token: String, dir: Option<&Path>) -> Result<FirstToken> {
     let Some(dir) = dir.filter(|_| !std::io::stdout().is_terminal()) else { return Ok(FirstToken::Shown(token)) };
     let path = dir.join("admin-token");

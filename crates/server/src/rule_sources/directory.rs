@@ -1,14 +1,14 @@
-//! A directory of files as envoyproxy/ratelimit keeps them: one domain each.
+//! A directory of files of envoyproxy/ratelimit, one domain each.
 //!
-//! Every `*.yaml` and `*.yml` in it and in the directories below, in the order of their names. What begins with a dot is
-//! left alone: editors keep copies there, and a mounted ConfigMap the directories behind its links. Links to files are
-//! followed, links to directories only for the directory itself, as that service does; so a deployment may swap one link
-//! and all files change at once.
+//! Reads every `*.yaml` and `*.yml` in it and below, in the order of their names. Names with a leading dot are skipped:
+//! editors keep copies there, and a mounted ConfigMap its hidden directories. Links to files are followed, links to
+//! directories only for the directory itself, as in that service: a deployment can swap one link to change all files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tollgate_admin::FileRule;
 use tollgate_core::Digest;
 use tollgate_rules::envoy::{Duplicates, EnvoyDomain, EnvoyFile};
 use tollgate_rules::read::decode;
@@ -16,26 +16,25 @@ use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, envoy};
 use tracing::warn;
 
-use super::file::{BYTES_MAX, read, stamp};
-use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
-use super::{RuleSourceError, Unreadable, listed};
-use tollgate_admin::FileRule;
+use super::error::{RuleSourceError, Unreadable};
+use super::file::{file_facts, read};
+use super::limits::{BYTES_MAX, FILES_MAX};
+use super::listed;
+use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 
-/// Most files read from one directory.
-pub const FILES_MAX: usize = 1000;
-/// Deepest directory looked into.
+/// Depth of the deepest directory that is read.
 const DEPTH_MAX: usize = 8;
-/// Most bytes in all of them.
+/// Most bytes of all files together.
 const ALL_BYTES_MAX: u64 = 4 * BYTES_MAX;
 
 /// A directory of domains.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Where it is; links are followed anew at every look.
+    /// Its path; links are resolved at every check.
     pub path: PathBuf,
     /// Whether several files may add to one domain.
     pub duplicates: Duplicates,
-    /// Whether a file may lose more than half of its limits while it is followed.
+    /// Whether a file may lose more than half of its limits while it is watched.
     pub allow_shrink: bool,
     /// The secret and the seed.
     pub options: CompileOptions,
@@ -44,7 +43,7 @@ pub struct Directory {
 /// The files of a directory: name and content.
 pub type Files = Vec<(String, Vec<u8>)>;
 
-/// What the files of a directory say: valid by itself, whatever else is in force beside it.
+/// The domains of a directory: valid by themselves, independent of other sources.
 #[derive(Clone, Debug, Default)]
 pub struct EnvoyDomains {
     /// The domains, in the order of their names.
@@ -58,7 +57,7 @@ pub struct EnvoyDomains {
 }
 
 impl EnvoyDomains {
-    /// Why these look like a part of `before`, unless they may.
+    /// Why these look truncated against `before`, unless shrinking is allowed.
     pub(super) fn shrinkage(&self, before: &EnvoyDomains) -> Option<String> {
         match self.allow_shrink {
             true => None,
@@ -69,14 +68,14 @@ impl EnvoyDomains {
 
 impl Directory {
     /// Reads and compiles all files.
-    pub fn load(&self) -> Result<(EnvoyDomains, Mark), RuleSourceError> {
+    pub fn load(&self) -> Result<(EnvoyDomains, ContentMark), RuleSourceError> {
         let content = self.read()?;
         let domains = self.compile(&content.data)?;
-        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules: domains.rules };
+        let mark = ContentMark { fingerprint: content.fingerprint, stamp: content.stamp, rules: domains.rules };
         Ok((domains, mark))
     }
 
-    /// What the files say, or what is wrong with each of those that are not right.
+    /// The domains of the files, or a report for each invalid file.
     fn parse(&self, files: &Files) -> Result<Vec<EnvoyDomain>, Vec<Report>> {
         let (mut texts, mut reports) = (Vec::with_capacity(files.len()), Vec::new());
         for (file, bytes) in files {
@@ -92,7 +91,7 @@ impl Directory {
         }
     }
 
-    fn names(&self) -> Result<Names, Unreadable> {
+    fn paths(&self) -> Result<YamlPaths, Unreadable> {
         let facts = fs::metadata(&self.path).map_err(|error| match error.into() {
             Unreadable::Missing => Unreadable::NoDirectory,
             reason => reason,
@@ -100,23 +99,23 @@ impl Directory {
         if !facts.is_dir() {
             return Err(Unreadable::NotDirectory);
         }
-        let mut names = Names::default();
-        list(&self.path, 1, &mut names)?;
-        names.found.sort_unstable();
-        Ok(names)
+        let mut paths = YamlPaths::default();
+        list(&self.path, 1, &mut paths)?;
+        paths.found.sort_unstable();
+        Ok(paths)
     }
 }
 
-/// What is in a directory.
+/// The YAML files of a directory.
 #[derive(Default)]
-struct Names {
+struct YamlPaths {
     found: Vec<PathBuf>,
-    /// Some directory that is too deep to be looked into.
+    /// A directory that is too deep to be read.
     too_deep: Option<PathBuf>,
 }
 
 /// Adds the files of one directory, then of those below.
-fn list(directory: &Path, depth: usize, names: &mut Names) -> Result<(), Unreadable> {
+fn list(directory: &Path, depth: usize, paths: &mut YamlPaths) -> Result<(), Unreadable> {
     for entry in fs::read_dir(directory).map_err(|error| inside(directory, error.into()))? {
         let entry = entry.map_err(|error| inside(directory, error.into()))?;
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
@@ -125,13 +124,13 @@ fn list(directory: &Path, depth: usize, names: &mut Names) -> Result<(), Unreada
         let kind = entry.file_type().map_err(|error| inside(directory, error.into()))?;
         let path = entry.path();
         if kind.is_dir() && depth < DEPTH_MAX {
-            list(&path, depth + 1, names)?;
+            list(&path, depth + 1, paths)?;
         } else if kind.is_dir() {
-            names.too_deep.get_or_insert(path);
+            paths.too_deep.get_or_insert(path);
         } else if is_yaml(&path) {
-            names.found.push(path);
+            paths.found.push(path);
         }
-        if names.found.len() > FILES_MAX {
+        if paths.found.len() > FILES_MAX {
             return Err(Unreadable::TooMany);
         }
     }
@@ -142,7 +141,7 @@ fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// A problem of one file. One that is gone again was there a moment ago: somebody is at work.
+/// A problem of one file. A file that vanished since it was listed means that the directory is changing.
 fn inside(path: &Path, reason: Unreadable) -> Unreadable {
     match reason {
         Unreadable::Missing | Unreadable::Changing => Unreadable::Changing,
@@ -150,40 +149,40 @@ fn inside(path: &Path, reason: Unreadable) -> Unreadable {
     }
 }
 
-/// A stamp of all files: of their names and of what each looks like.
-fn together(stamps: impl IntoIterator<Item = (PathBuf, Stamp)>) -> Stamp {
-    let words = stamps.into_iter().flat_map(|(path, Stamp(Digest([a, b])))| {
-        let Fingerprint(Digest([c, d])) = Fingerprint::of([path.as_os_str().as_encoded_bytes()]);
+/// A stamp of all files: of their names and their stamps.
+fn combined_stamp(stamps: impl IntoIterator<Item = (PathBuf, FileStamp)>) -> FileStamp {
+    let words = stamps.into_iter().flat_map(|(path, FileStamp(Digest([a, b])))| {
+        let ContentFingerprint(Digest([c, d])) = ContentFingerprint::of([path.as_os_str().as_encoded_bytes()]);
         [a, b, c, d]
     });
-    Stamp::of(words)
+    FileStamp::of(words)
 }
 
-impl Watched for Directory {
+impl RuleSource for Directory {
     type Data = Files;
-    type Written = EnvoyDomains;
+    type Compiled = EnvoyDomains;
 
     fn path(&self) -> &Path {
         &self.path
     }
 
-    fn look(&self) -> Result<Stamp, Unreadable> {
+    fn stamp(&self) -> Result<FileStamp, Unreadable> {
         let look = |path: PathBuf| {
-            let facts = fs::metadata(&path).map_err(Unreadable::from).and_then(|facts| stamp(&facts));
-            // A dangling link is as good as a change that is under way: it is told once it stays.
+            let facts = fs::metadata(&path).map_err(Unreadable::from).and_then(|facts| file_facts(&facts));
+            // A dangling link may be a change in progress: it is reported once it stays.
             let facts = facts.map_err(|reason| Unreadable::Entry(path.display().to_string(), Box::new(reason)))?;
             Ok((path, facts.stamp))
         };
-        Ok(together(self.names()?.found.into_iter().map(look).collect::<Result<Vec<_>, Unreadable>>()?))
+        Ok(combined_stamp(self.paths()?.found.into_iter().map(look).collect::<Result<Vec<_>, Unreadable>>()?))
     }
 
-    fn read(&self) -> Result<Content<Files>, Unreadable> {
+    fn read(&self) -> Result<SourceContent<Files>, Unreadable> {
         let (mut data, mut stamps, mut size) = (Files::new(), Vec::new(), 0);
-        let names = self.names()?;
-        if let Some(directory) = &names.too_deep {
+        let paths = self.paths()?;
+        if let Some(directory) = &paths.too_deep {
             warn!(directory = %directory.display(), "files more than {DEPTH_MAX} directories deep are not read");
         }
-        for path in names.found {
+        for path in paths.found {
             let (bytes, stamp) = read(&path).map_err(|reason| inside(&path, reason))?;
             size += bytes.len() as u64;
             if size > ALL_BYTES_MAX {
@@ -193,17 +192,17 @@ impl Watched for Directory {
             stamps.push((path, stamp));
         }
         let parts = data.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes.as_slice()]);
-        let (fingerprint, stamp) = (Fingerprint::of(parts), together(stamps));
-        // Files that were swapped one by one, or all at once under our feet, were never meant to be read together.
-        if self.look()? != stamp {
+        let (fingerprint, stamp) = (ContentFingerprint::of(parts), combined_stamp(stamps));
+        // Files that changed during the read may not belong together.
+        if self.stamp()? != stamp {
             return Err(Unreadable::Changing);
         }
-        Ok(Content { data, fingerprint, stamp })
+        Ok(SourceContent { data, fingerprint, stamp })
     }
 
     fn compile(&self, files: &Files) -> Result<EnvoyDomains, RuleSourceError> {
         let invalid = |report| RuleSourceError::Invalid(Box::new(report));
-        // One file at a time: a report is long enough. No report at all would be a bug of ours.
+        // Only the first file: one report is long enough. No report would be a bug.
         let first = |reports: Vec<Report>| reports.into_iter().next().map_or(RuleSourceError::Panicked, invalid);
         let domains = self.parse(files).map_err(first)?;
         let rules = RuleSet::assemble_with(&[], &domains, &self.options)

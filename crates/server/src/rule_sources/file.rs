@@ -1,65 +1,63 @@
-//! One rules file, from its name to a compiled rule set. Nothing here trusts a name, a size or a kind.
+//! Reads and compiles one rules file, without trusting its name, size or type.
 //!
-//! A name may turn into a pipe, a device or a directory between two looks, so the file is opened without waiting and
-//! judged by its open handle. Its stamp is taken before and after reading: a file that changed meanwhile is reported as
-//! [`Unreadable::Changing`], because half of a rules file can be a valid one.
+//! A path may become a pipe, a device or a directory between two checks, so the file is opened non-blocking and checked
+//! by its open handle. Its stamp is taken before and after reading: a file that changed meanwhile is reported as
+//! [`Unreadable::Changing`], because half of a rules file can be valid.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fs, io};
 
 use rustix::fs::OFlags;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::yaml::YamlNode;
-use tollgate_rules::{Report, RuleFile, yaml};
+use tollgate_rules::{Report, RuleFile};
 use tracing::warn;
 
-use super::directory::FILES_MAX;
-use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
+use super::error::{RuleSourceError, Unreadable};
+use super::limits::BYTES_MAX;
+use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 
-/// Longest file accepted: as much as the reader of rules takes, 16 MiB.
-pub const BYTES_MAX: u64 = yaml::TEXT_BYTES_MAX as u64;
-
-/// A rules file, and what compiling it needs. The options stay the same for as long as the server runs: another secret
-/// would move every bucket.
+/// A rules file and its compile options. The options stay the same while the server runs: another secret would move
+/// every bucket.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file; symbolic links are followed anew at every look.
+    /// Its path; links are resolved at every check.
     pub path: PathBuf,
     /// The secret and the seed.
     pub options: CompileOptions,
 }
 
-/// A rules file that was read, and the content it was read from.
+/// A loaded rules file, and the mark of its content.
 #[derive(Debug)]
-pub struct Loaded {
-    /// What it says.
+pub struct LoadedRulesFile {
+    /// Its rules.
     pub written: Written,
-    /// Its content.
-    pub mark: Mark,
+    /// Identifies its content.
+    pub mark: ContentMark,
 }
 
-/// What a rules file says: valid by itself, whatever else is in force beside it.
+/// The rules of a file: valid by themselves, independent of other sources.
 #[derive(Debug)]
 pub struct Written {
     /// Its rules, compiled.
     pub rules: RuleSet,
-    /// The same as they were read, to be put together with others.
+    /// The same uncompiled, to be combined with other sources.
     pub file: RuleFile,
-    /// The same as a tree, to be shown.
+    /// The same as a YAML tree, for the admin API.
     pub tree: YamlNode,
 }
 
 impl Source {
     /// Reads and compiles the file.
-    pub fn load(&self) -> Result<Loaded, RuleSourceError> {
+    pub fn load(&self) -> Result<LoadedRulesFile, RuleSourceError> {
         let content = self.read()?;
         let written = self.compile(&content.data)?;
         let rules = written.rules.rules().len();
-        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules };
-        Ok(Loaded { written, mark })
+        let mark = ContentMark { fingerprint: content.fingerprint, stamp: content.stamp, rules };
+        Ok(LoadedRulesFile { written, mark })
     }
 
     fn written(&self, bytes: &[u8]) -> Result<Written, Report> {
@@ -75,27 +73,27 @@ impl Source {
             warn!(file = %name, line, column, warning = %warning.message, "a rule may not do what it was written for");
         }
         if !warnings.problems.is_empty() {
-            warn!(warnings = warnings.problems.len() + warnings.more, "tollgate rules lint {name} tells more");
+            warn!(warnings = warnings.problems.len() + warnings.more, "tollgate rules lint {name} shows all warnings");
         }
         Ok(Written { rules, file, tree })
     }
 }
 
-impl Watched for Source {
+impl RuleSource for Source {
     type Data = Vec<u8>;
-    type Written = Written;
+    type Compiled = Written;
 
     fn path(&self) -> &Path {
         &self.path
     }
 
-    fn look(&self) -> Result<Stamp, Unreadable> {
-        Ok(stamp(&fs::metadata(&self.path)?)?.stamp)
+    fn stamp(&self) -> Result<FileStamp, Unreadable> {
+        Ok(file_facts(&fs::metadata(&self.path)?)?.stamp)
     }
 
-    fn read(&self) -> Result<Content<Vec<u8>>, Unreadable> {
+    fn read(&self) -> Result<SourceContent<Vec<u8>>, Unreadable> {
         let (data, stamp) = read(&self.path)?;
-        Ok(Content { fingerprint: Fingerprint::of([data.as_slice()]), data, stamp })
+        Ok(SourceContent { fingerprint: ContentFingerprint::of([data.as_slice()]), data, stamp })
     }
 
     fn compile(&self, data: &Vec<u8>) -> Result<Written, RuleSourceError> {
@@ -107,152 +105,50 @@ impl Watched for Source {
     }
 }
 
-/// The content of a file as it was at one moment, and its stamp.
-pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Stamp), Unreadable> {
+/// A consistent content of a file, and its stamp.
+pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileStamp), Unreadable> {
     let file = open(path)?;
-    let before = stamp(&file.metadata()?)?;
+    let before = file_facts(&file.metadata()?)?;
     let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0));
     (&file).take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err(Unreadable::TooLarge);
     }
-    let after = stamp(&file.metadata()?)?;
+    let after = file_facts(&file.metadata()?)?;
     if before != after || bytes.len() as u64 != after.size {
         return Err(Unreadable::Changing);
     }
     Ok((bytes, after.stamp))
 }
 
-/// Warnings about one file that are logged; the command line tells all of them.
+/// Most warnings that are logged per file; `tollgate rules lint` shows all.
 const WARNINGS_MAX: usize = 5;
 
-/// Opens for reading without waiting: a pipe without a writer would hold whoever opens it.
+/// Opens non-blocking: opening a pipe without a writer would block.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// What is known of a file without reading it.
+/// Stamp and size of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Facts {
-    pub(super) stamp: Stamp,
+pub(super) struct FileFacts {
+    pub(super) stamp: FileStamp,
     size: u64,
 }
 
-pub(super) fn stamp(facts: &Metadata) -> Result<Facts, Unreadable> {
-    if facts.is_dir() {
+pub(super) fn file_facts(metadata: &Metadata) -> Result<FileFacts, Unreadable> {
+    if metadata.is_dir() {
         return Err(Unreadable::Directory);
     }
-    if !facts.is_file() {
+    if !metadata.is_file() {
         return Err(Unreadable::NotRegular);
     }
-    if facts.size() > BYTES_MAX {
+    if metadata.size() > BYTES_MAX {
         return Err(Unreadable::TooLarge);
     }
-    let times = [facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()].map(i64::cast_unsigned);
-    let stamp = Stamp::of([facts.dev(), facts.ino(), facts.size()].into_iter().chain(times));
-    Ok(Facts { stamp, size: facts.size() })
-}
-
-/// Why a name leads to no rules file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// There is nothing of that name.
-    Missing,
-    /// A directory.
-    Directory,
-    /// A pipe, a socket or a device.
-    NotRegular,
-    /// More than [`BYTES_MAX`].
-    TooLarge,
-    /// Someone wrote to it while it was read.
-    Changing,
-    /// A file where a directory should be.
-    NotDirectory,
-    /// There is no directory of that name.
-    NoDirectory,
-    /// There is no file left in the directory, and there were some.
-    Emptied,
-    /// More files than are read from one directory.
-    TooMany,
-    /// A file of the directory, and what is wrong with it.
-    Entry(String, Box<Unreadable>),
-    /// The system refused.
-    Refused(String),
-}
-
-impl From<io::Error> for Unreadable {
-    fn from(error: io::Error) -> Unreadable {
-        match error.kind() {
-            ErrorKind::NotFound => Unreadable::Missing,
-            ErrorKind::PermissionDenied => Unreadable::Refused("permission denied".to_owned()),
-            _ => Unreadable::Refused(error.to_string()),
-        }
-    }
-}
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unreadable::Missing => f.write_str("there is no such file"),
-            Unreadable::Directory => f.write_str("it is a directory: name a file in it"),
-            Unreadable::NotRegular => f.write_str("it is not a regular file"),
-            Unreadable::TooLarge => write!(f, "it is too large: at most {BYTES_MAX} bytes are read"),
-            Unreadable::Changing => f.write_str("it changed while it was read"),
-            Unreadable::NotDirectory => f.write_str("it is not a directory: name the one that the files are in"),
-            Unreadable::NoDirectory => f.write_str("there is no such directory"),
-            Unreadable::Emptied => f.write_str("there is no *.yaml or *.yml in it any more"),
-            Unreadable::TooMany => write!(f, "there are too many files: at most {FILES_MAX} are read"),
-            Unreadable::Entry(name, reason) => write!(f, "{name}: {reason}"),
-            Unreadable::Refused(reason) => f.write_str(reason),
-        }
-    }
-}
-
-/// Why there are no new rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RuleSourceError {
-    /// The file cannot be read.
-    Unreadable(Unreadable),
-    /// It can be read and says nothing valid. Prints its first problem with its place; the report has them all.
-    Invalid(Box<Report>),
-    /// It is valid, and does not go together with other rules.
-    Conflict(String),
-    /// It is valid, and looks like a part of what is in force.
-    Shrunk(String),
-    /// Reading or compiling it panicked, which is a bug of ours; the old rules stay.
-    Panicked,
-}
-
-impl From<Unreadable> for RuleSourceError {
-    fn from(reason: Unreadable) -> RuleSourceError {
-        RuleSourceError::Unreadable(reason)
-    }
-}
-
-impl fmt::Display for RuleSourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RuleSourceError::Unreadable(reason) => reason.fmt(f),
-            RuleSourceError::Invalid(report) => first_problem(report, f),
-            RuleSourceError::Conflict(problem) => f.write_str(problem),
-            RuleSourceError::Shrunk(problem) => write!(f, "held back: {problem}"),
-            RuleSourceError::Panicked => f.write_str("reading the rules panicked; this is a bug in Tollgate"),
-        }
-    }
-}
-
-impl std::error::Error for RuleSourceError {}
-
-fn first_problem(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let Some(problem) = report.problems.first() else { return write!(f, "{}: not valid", report.file) };
-    write!(f, "{}:{}:{}: {} [{}]", report.file, problem.line, problem.column, problem.message, problem.code)?;
-    if let Some(help) = &problem.help {
-        write!(f, "; {help}")?;
-    }
-    match report.problems.len() - 1 + report.more {
-        0 => Ok(()),
-        1 => f.write_str(", and 1 more problem"),
-        more => write!(f, ", and {more} more problems"),
-    }
+    let times =
+        [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()].map(i64::cast_unsigned);
+    let stamp = FileStamp::of([metadata.dev(), metadata.ino(), metadata.size()].into_iter().chain(times));
+    Ok(FileFacts { stamp, size: metadata.size() })
 }

@@ -1,4 +1,4 @@
-//! Rules of files as the admin API lists them: the same shape, whatever kind of file they come from.
+//! Rules of files as the admin API lists them, the same for all kinds of files.
 
 use serde_json::{Map, Value, json};
 use tollgate_rules::envoy::EnvoyRule;
@@ -9,13 +9,13 @@ use tollgate_rules::{RuleFile, document, duration};
 
 use tollgate_admin::{FileKind, FileRule, to_object};
 
-/// The rules of a rules file, each under the name that it has in decisions.
+/// The rules of a rules file, by their names in decisions.
 pub(super) fn of_file(rules: &RuleSet, file: &RuleFile, tree: &YamlNode) -> Vec<FileRule> {
     let named = rules.rules().iter().zip(document::rules_of(tree));
     named.map(|(rule, node)| listed(rule, FileKind::Rules, document_of(node, file))).collect()
 }
 
-/// The rules of Envoy's files. The rule that stands for limits which requests bring along is in no file.
+/// The rules of Envoy's files, without the rule for limits that come with requests.
 pub(super) fn of_domains(rules: &RuleSet) -> Vec<FileRule> {
     let of_envoy = |rule: &'_ Rule| {
         let envoy = rule.envoy.as_deref().filter(|envoy| !envoy.overrides)?;
@@ -35,14 +35,14 @@ fn listed(rule: &Rule, kind: FileKind, document: Map<String, Value>) -> FileRule
     }
 }
 
-/// What a rule says, with what the file says for all of them, and without its name.
+/// The document of a rule, with the defaults of its file and without its name.
 fn document_of(node: &YamlNode, file: &RuleFile) -> Map<String, Value> {
     let mut document = to_object(&document::explicit(node, file));
     document.remove("name");
     document
 }
 
-/// The same for a limit of Envoy's files: the entries that lead to it are its conditions and its key.
+/// The document of a limit in Envoy's files: its entries are its conditions and its key.
 fn document_of_envoy(rule: &Rule, envoy: &EnvoyRule) -> Map<String, Value> {
     let conditions: Map<String, Value> =
         envoy.entries().map(|(key, value)| (key.to_owned(), value.unwrap_or("*").into())).collect();

@@ -5,7 +5,7 @@ use std::fmt;
 use tokio::sync::watch;
 use tollgate_telemetry::{MetricFamilies, MetricsPage};
 
-use super::RuleSourceState;
+use super::state::RuleSourceState;
 
 /// The states of all watched rules files.
 #[derive(Clone, Debug, Default)]

@@ -1,25 +1,30 @@
-//! Where rules come from: a file, read with care and followed while the server runs, and a database beside it.
+//! The sources of rules: a rules file, the files of envoyproxy/ratelimit, and the database.
 //!
-//! [`Source`] reads and compiles one file, [`Directory`] the files of envoyproxy/ratelimit; a [`Reloader`] follows either
-//! and hands everything new and valid to the [`RulePublisher`], which puts all rules together and into force.
-//! What does not read or compile never replaces what does.
+//! [`Source`] reads and compiles one rules file, [`Directory`] the files of envoyproxy/ratelimit. A [`Reloader`]
+//! watches either and passes valid changes to the [`RulePublisher`], which combines the rules of all sources and
+//! activates them. Invalid content never replaces the active rules.
 
 mod directory;
+mod error;
 mod file;
+mod generation_numbers;
+mod limits;
 mod listed;
 mod metrics;
-mod numbers;
 mod publisher;
 mod reloader;
+mod rule_source;
 mod state;
 mod watch;
-mod watched;
+mod watch_config;
 
-pub use directory::{Directory, EnvoyDomains, FILES_MAX};
-pub use file::{BYTES_MAX, Loaded, RuleSourceError, Source, Unreadable, Written};
+pub use directory::{Directory, EnvoyDomains};
+pub use error::{RuleSourceError, Unreadable};
+pub use file::{LoadedRulesFile, Source, Written};
+pub use limits::{BYTES_MAX, FILES_MAX};
 pub use metrics::FileStates;
 pub use publisher::RulePublisher;
-pub use reloader::{Apply, Reloader, WatchConfig};
+pub use reloader::Reloader;
+pub use rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource, SourceContent};
 pub use state::RuleSourceState;
-pub use watch::Pace;
-pub use watched::{Content, Fingerprint, Mark, Stamp, Watched};
+pub use watch_config::{Apply, Pace, WatchConfig};

@@ -1,11 +1,11 @@
-//! What the file says and what the database says, put together and put into force.
+//! Combines the rules of all sources and activates them.
 //!
-//! The file comes first: its rules are what somebody deployed and reviewed, and nobody changes them through the API. A
-//! rule of the database that has the name of one in the file is left out, and said to be; settings of a namespace that
-//! both describe are the file's; of a client that both know, what the file says counts.
+//! The rules file takes precedence: it was reviewed and deployed, and the API cannot change it. A rule of the database
+//! with the name of a rule in the file is hidden, and reported as such; settings of a namespace and of a client that
+//! both have are the file's.
 //!
-//! The domains of Envoy's files are namespaces of their own. One that a rules file describes too is refused; rules of
-//! the database in such a namespace are left out.
+//! The domains of Envoy's files are namespaces of their own. One that the rules file also has is rejected; rules of the
+//! database in such a namespace are hidden.
 //!
 //! Overrides and switches live in the database and name a rule by namespace and name, so they apply to rules of any
 //! source.
@@ -18,33 +18,36 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use tollgate_control::change_feed::{LoadedNamespace, LoadedState};
+use tollgate_admin::FileRule;
+use tollgate_control::change_feed::{LoadedState, LoadedNamespace};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, DomainRules, NamespaceRules, RuleSet, generated_names, stable_names};
 use tollgate_rules::{Directory, Normalize, RuleFile, RuleSpec, shrinkage};
-use tracing::{error, info, warn};
-
-use super::numbers::Numbers;
-use super::{EnvoyDomains, RuleSourceError, Written, listed};
-use tollgate_admin::FileRule;
 use tollgate_service::store::ConfiguredStore;
 use tollgate_telemetry::DecisionMetrics;
+use tracing::{error, info, warn};
 
-/// Rules that are left out because of a file, and told about one by one.
-const HIDDEN_TOLD: usize = 100;
+use super::directory::EnvoyDomains;
+use super::error::RuleSourceError;
+use super::file::Written;
+use super::generation_numbers::GenerationNumbers;
+use super::listed;
 
-/// Puts rules into force, from wherever they come.
+/// Most hidden rules that are listed.
+const HIDDEN_LISTED_MAX: usize = 100;
+
+/// Combines and activates the rules of all sources.
 pub struct RulePublisher {
     engine: Arc<Engine<ConfiguredStore>>,
     metrics: Arc<DecisionMetrics>,
     options: CompileOptions,
-    parts: Mutex<Parts>,
+    inputs: Mutex<RuleInputs>,
     listed: ArcSwap<Vec<FileRule>>,
 }
 
-/// What rules are put together from.
+/// The rules of each source.
 #[derive(Default)]
-struct Parts {
+struct RuleInputs {
     file: Option<Arc<RuleFile>>,
     /// The file's rules as the admin API lists them.
     listed: Vec<FileRule>,
@@ -54,17 +57,17 @@ struct Parts {
     held: Option<RuleSet>,
     /// Rules of the database that the file hides, by namespace and id.
     hidden: BTreeSet<(String, String)>,
-    numbers: Numbers,
+    numbers: GenerationNumbers,
 }
 
 impl RulePublisher {
-    /// For an engine whose rules come from `file`, if from anywhere.
+    /// A publisher without rules.
     pub fn new(
         engine: Arc<Engine<ConfiguredStore>>,
         metrics: Arc<DecisionMetrics>,
         options: CompileOptions,
     ) -> RulePublisher {
-        RulePublisher { engine, metrics, options, parts: Mutex::default(), listed: ArcSwap::default() }
+        RulePublisher { engine, metrics, options, inputs: Mutex::default(), listed: ArcSwap::default() }
     }
 
     /// The rules of all files, which the API lists and does not change.
@@ -72,104 +75,104 @@ impl RulePublisher {
         self.listed.load_full()
     }
 
-    /// The bits of an IPv6 address that count, and the Unicode form of keys, if the file says so of this namespace.
+    /// The IPv6 prefix length and the Unicode form of client keys, if the file sets them for this namespace.
     pub fn identities_of_file(&self, namespace: &str) -> Option<(u8, Normalize)> {
-        let parts = self.parts.lock();
-        let file = parts.file.as_ref().filter(|file| file.namespace == namespace);
+        let inputs = self.inputs.lock();
+        let file = inputs.file.as_ref().filter(|file| file.namespace == namespace);
         file.map(|file| (file.ipv6_prefix, file.normalize))
     }
 
-    /// Keeps the numbers of generations in a directory, and goes on from those that are kept there.
+    /// Stores generation numbers in a directory, and continues those that are there.
     pub fn keep_numbers(&self, directory: &Path) {
-        self.parts.lock().numbers = Numbers::kept_in(directory);
+        self.inputs.lock().numbers = GenerationNumbers::open(directory);
     }
 
-    /// What the file says at the start, to be put into force together with what the database says, or by
+    /// Sets the rules of the file at the start. They become active together with those of the database, or by
     /// [`settle`](RulePublisher::settle).
     pub fn hold(&self, written: Written) {
         let Written { rules, file, tree } = written;
-        let mut parts = self.parts.lock();
-        parts.listed = listed::of_file(&rules, &file, &tree);
-        (parts.file, parts.held) = (Some(Arc::new(file)), Some(rules));
-        self.list(&parts);
+        let mut inputs = self.inputs.lock();
+        inputs.listed = listed::of_file(&rules, &file, &tree);
+        (inputs.file, inputs.held) = (Some(Arc::new(file)), Some(rules));
+        self.list(&inputs);
     }
 
-    /// What Envoy's files say at the start, in the same way. Fails where the rules file is about one of their domains.
+    /// Sets the domains of Envoy's files at the start, likewise. Fails if the rules file has one of them as namespace.
     pub fn hold_domains(&self, domains: EnvoyDomains) -> Result<(), RuleSourceError> {
-        let mut parts = self.parts.lock();
-        parts.domains = domains;
-        self.list(&parts);
-        parts.conflict()
+        let mut inputs = self.inputs.lock();
+        inputs.domains = domains;
+        self.list(&inputs);
+        inputs.conflict()
     }
 
-    /// The start is over: what is held is put into force, unless a database did so.
+    /// Ends the start: activates the held rules, unless the database has done so.
     pub fn settle(&self) {
-        let mut parts = self.parts.lock();
-        let held = parts.held.take();
+        let mut inputs = self.inputs.lock();
+        let held = inputs.held.take();
         if self.engine.rules().number > 0 {
             return;
         }
-        if parts.domains.domains.is_empty() || self.assemble(&mut parts).is_none() {
-            self.put(&mut parts, held.unwrap_or_else(RuleSet::empty), 0);
+        if inputs.domains.domains.is_empty() || self.assemble(&mut inputs).is_none() {
+            self.publish(&mut inputs, held.unwrap_or_else(RuleSet::empty), 0);
         }
     }
 
-    /// The file says something new. Answers the generation that this makes.
+    /// Applies a new version of the rules file. Returns the new generation.
     pub fn file(&self, written: Written) -> Result<u64, RuleSourceError> {
         let Written { rules, file, tree } = written;
         let listed = listed::of_file(&rules, &file, &tree);
-        let mut parts = self.parts.lock();
-        if let Some(problem) = parts.file.as_ref().and_then(|before| shrinkage(before, &file)) {
+        let mut inputs = self.inputs.lock();
+        if let Some(problem) = inputs.file.as_ref().and_then(|before| shrinkage(before, &file)) {
             return Err(RuleSourceError::Shrunk(problem));
         }
-        let before = parts.file.replace(Arc::new(file));
-        if let Err(conflict) = parts.conflict() {
-            parts.file = before;
+        let before = inputs.file.replace(Arc::new(file));
+        if let Err(conflict) = inputs.conflict() {
+            inputs.file = before;
             return Err(conflict);
         }
-        parts.listed = listed;
-        self.list(&parts);
-        if parts.database.is_none() && parts.domains.domains.is_empty() {
-            return Ok(self.put(&mut parts, rules, 0));
+        inputs.listed = listed;
+        self.list(&inputs);
+        if inputs.database.is_none() && inputs.domains.domains.is_empty() {
+            return Ok(self.publish(&mut inputs, rules, 0));
         }
-        Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
+        Ok(self.assemble(&mut inputs).unwrap_or_else(|| self.engine.rules().number))
     }
 
-    /// Envoy's files say something new. Answers the generation that this makes.
+    /// Applies a new version of Envoy's files. Returns the new generation.
     pub fn domains(&self, domains: EnvoyDomains) -> Result<u64, RuleSourceError> {
-        let mut parts = self.parts.lock();
-        if let Some(problem) = domains.shrinkage(&parts.domains) {
+        let mut inputs = self.inputs.lock();
+        if let Some(problem) = domains.shrinkage(&inputs.domains) {
             return Err(RuleSourceError::Shrunk(problem));
         }
-        let before = std::mem::replace(&mut parts.domains, domains);
-        if let Err(conflict) = parts.conflict() {
-            parts.domains = before;
+        let before = std::mem::replace(&mut inputs.domains, domains);
+        if let Err(conflict) = inputs.conflict() {
+            inputs.domains = before;
             return Err(conflict);
         }
-        self.list(&parts);
-        Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
+        self.list(&inputs);
+        Ok(self.assemble(&mut inputs).unwrap_or_else(|| self.engine.rules().number))
     }
 
-    /// The database says something new; false if it cannot be put into force.
+    /// Applies a new version of the database; false if the rules cannot be combined.
     pub fn database(&self, loaded: Arc<LoadedState>) -> bool {
-        let mut parts = self.parts.lock();
-        parts.database = Some(loaded);
-        self.assemble(&mut parts).is_some()
+        let mut inputs = self.inputs.lock();
+        inputs.database = Some(loaded);
+        self.assemble(&mut inputs).is_some()
     }
 
-    /// Rules of the database that are left out because of a file, by namespace and id.
+    /// Rules of the database that a file hides, by namespace and id.
     pub fn hidden(&self) -> Vec<(String, String)> {
-        self.parts.lock().hidden.iter().take(HIDDEN_TOLD).cloned().collect()
+        self.inputs.lock().hidden.iter().take(HIDDEN_LISTED_MAX).cloned().collect()
     }
 
-    fn assemble(&self, parts: &mut Parts) -> Option<u64> {
-        let file = parts.file.as_deref();
+    fn assemble(&self, inputs: &mut RuleInputs) -> Option<u64> {
+        let file = inputs.file.as_deref();
         let (mut hidden, mut known) = (BTreeSet::new(), false);
         let mut together: Vec<Assembled<'_>> = Vec::new();
         let mut of_domains: BTreeMap<&str, &LoadedNamespace> = BTreeMap::new();
-        for (name, namespace) in parts.database.iter().flat_map(|loaded| &loaded.namespaces) {
+        for (name, namespace) in inputs.database.iter().flat_map(|loaded| &loaded.namespaces) {
             let directories = std::slice::from_ref(&namespace.directory);
-            if parts.domains.domains.iter().any(|domain| domain.name == *name) {
+            if inputs.domains.domains.iter().any(|domain| domain.name == *name) {
                 let named = namespace.rules.iter().map(|rule| (name.clone(), rule.name.clone().unwrap_or_default()));
                 hidden.extend(named);
                 of_domains.insert(name, namespace);
@@ -187,7 +190,7 @@ impl RulePublisher {
         if let Some(file) = file.filter(|_| !known) {
             together.push(Assembled { file: Cow::Borrowed(file), rules: Cow::Borrowed(&[]), directories: &[] });
         }
-        for (namespace, rule) in hidden.difference(&parts.hidden) {
+        for (namespace, rule) in hidden.difference(&inputs.hidden) {
             warn!(
                 namespace,
                 rule, "a file has a rule of this name or this domain: the rule of the database is left out"
@@ -195,50 +198,54 @@ impl RulePublisher {
         }
         let assembled: Vec<NamespaceRules<'_>> = together.iter().map(Assembled::part).collect();
         let no_modes = BTreeMap::new();
-        let domains = parts.domains.domains.iter().map(|domain| match of_domains.get(domain.name.as_str()) {
+        let domains = inputs.domains.domains.iter().map(|domain| match of_domains.get(domain.name.as_str()) {
             Some(LoadedNamespace { settings, directory, .. }) => {
                 DomainRules { domain, directories: std::slice::from_ref(directory), modes: &settings.modes }
             }
             None => DomainRules { domain, directories: &[], modes: &no_modes },
         });
         let domains: Vec<DomainRules<'_>> = domains.collect();
-        let generation = parts.database.as_ref().map_or(0, |loaded| loaded.state.generation);
+        let generation = inputs.database.as_ref().map_or(0, |loaded| loaded.state.generation);
         let at_least = u64::try_from(generation).unwrap_or(0);
-        // What did not change is shared with what is in force.
+        // Unchanged rules are shared with the active generation.
         let before = self.engine.rules();
         match before.rules.compile_successor(&assembled, &domains, &self.options) {
             Ok(rules) => {
-                parts.hidden = hidden;
+                inputs.hidden = hidden;
                 let count = rules.rules().len();
-                let generation = self.put(parts, rules, at_least);
+                let generation = self.publish(inputs, rules, at_least);
                 info!(generation, rules = count, "rules in force");
                 Some(generation)
             }
             Err(problems) => {
-                // Each part was valid by itself, so this is our mistake; what is in force stays.
+                // Each source was valid by itself, so this is a bug; the active rules stay.
                 let (problems, more) = problems.into_parts();
                 let first = problems.first().map_or("", |problem| problem.message.as_str());
-                error!(problem = first, more = problems.len() + more, "rules do not go together; those in force stay");
+                error!(
+                    problem = first,
+                    more = problems.len() + more,
+                    "cannot combine the rules of all sources; the active rules stay"
+                );
                 None
             }
         }
     }
 
-    /// Lists the rules of files as they are now.
-    fn list(&self, parts: &Parts) {
-        self.listed.store(Arc::new(parts.listed.iter().chain(&parts.domains.listed).cloned().collect()));
+    /// Updates the list of file rules.
+    fn list(&self, inputs: &RuleInputs) {
+        self.listed.store(Arc::new(inputs.listed.iter().chain(&inputs.domains.listed).cloned().collect()));
     }
 
-    fn put(&self, parts: &mut Parts, rules: RuleSet, at_least: u64) -> u64 {
-        let number = parts.numbers.next(self.engine.rules().number, at_least);
+    fn publish(&self, inputs: &mut RuleInputs, rules: RuleSet, at_least: u64) -> u64 {
+        let number = inputs.numbers.next(self.engine.rules().number, at_least);
         let generation = self.engine.swap_rules_as(rules, number);
         self.metrics.adopt(&self.engine.rules());
         generation
     }
 }
 
-impl Parts {
-    /// A namespace has rules, or it is a domain.
+impl RuleInputs {
+    /// A name is either the namespace of the rules file or a domain.
     fn conflict(&self) -> Result<(), RuleSourceError> {
         let Some(file) = &self.file else { return Ok(()) };
         match self.domains.domains.iter().any(|domain| domain.name == file.namespace) {
@@ -271,7 +278,7 @@ impl Assembled<'_> {
     }
 }
 
-/// The file with the switches that the database has for rules of its namespace.
+/// The file with the modes that the database sets for rules of its namespace.
 fn switched<'a>(file: &'a RuleFile, database: &RuleFile) -> Cow<'a, RuleFile> {
     match database.modes.is_empty() {
         true => Cow::Borrowed(file),
@@ -279,14 +286,14 @@ fn switched<'a>(file: &'a RuleFile, database: &RuleFile) -> Cow<'a, RuleFile> {
     }
 }
 
-/// The rules of the database that stand beside those of a file: all but those whose names the file has.
+/// The rules of the database that the file does not hide by name.
 fn beside<'a>(
     file: &RuleFile,
     rules: &'a [Arc<RuleSpec>],
     hidden: &mut BTreeSet<(String, String)>,
 ) -> Cow<'a, [Arc<RuleSpec>]> {
-    // A rule that has no name in the file has the one that it is shown by, and the one under which an import would have
-    // stored it. Names that differ only in case are the same.
+    // An unnamed rule of the file has the name it is listed under, and the one that an import would have stored. Names
+    // are compared without case.
     let names = stable_names(file).into_iter().chain(generated_names(file));
     let names: HashSet<String> = names.map(|name| name.to_ascii_lowercase()).collect();
     let mut folded = String::new();

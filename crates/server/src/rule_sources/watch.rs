@@ -1,13 +1,12 @@
-//! Follows rules on disk by looking at them, twice a second: a file, or a directory of files.
+//! Watches rules on disk by polling, twice a second: a file, or a directory of files.
 //!
-//! Looking beats being told. A notification is bound to an inode, and rules files change theirs: editors rename over
-//! them, deployments swap a symbolic link, a ConfigMap flips the `..data` link two levels up; network file systems
-//! notify nobody. One `stat` that follows links sees all of these alike, costs a few microseconds and never needs to be
-//! set up again.
+//! Polling is more robust than notifications. Those are bound to an inode, and rules files change theirs: editors
+//! rename over them, deployments swap a symbolic link, a ConfigMap flips the `..data` link two levels up; network file
+//! systems send none. One `stat` that follows links sees all of these, costs a few microseconds and needs no set-up.
 //!
-//! A change is read once it has settled: two looks a moment apart agree. A file that never settles is read all the same
-//! after a while. Content is compared by digest, so that a file touched, renamed or put back is no reload, and the same
-//! mistake is reported once. Whatever goes wrong, the rules in force stay.
+//! A change is read once two checks agree. A file that never settles is read after a while all the same. Content is
+//! compared by digest, so that a file touched, renamed or restored is no reload, and the same error is reported once.
+//! After any error the active rules stay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,71 +16,49 @@ use tokio::time::{Instant, sleep};
 use tollgate_core::Clock;
 use tracing::{error, info};
 
-use super::watched::{Fingerprint, Mark, Stamp, Watched};
-use super::{Apply, RuleSourceError, RuleSourceState, Unreadable, WatchConfig};
+use super::error::{RuleSourceError, Unreadable};
+use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource};
+use super::state::RuleSourceState;
+use super::watch_config::{Apply, Pace, WatchConfig};
 
-/// How often the file is looked at.
+type StampResult = Result<FileStamp, Unreadable>;
+
+/// Why a source is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Time between two looks. Default 500 ms.
-    pub poll: Duration,
-    /// How long a change must stand still before it is read. Default 200 ms.
-    pub settle: Duration,
-    /// How long to wait for that at most. Default 2 s.
-    pub settle_max: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
-            poll: Duration::from_millis(500),
-            settle: Duration::from_millis(200),
-            settle_max: Duration::from_secs(2),
-        }
-    }
-}
-
-type Look = Result<Stamp, Unreadable>;
-
-/// Why the file is being read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
+enum ReloadCause {
     Changed,
-    Asked,
+    Requested,
 }
 
 /// The task behind a `Reloader`.
-pub(super) struct Watcher<S: Watched> {
+pub(super) struct Watcher<S: RuleSource> {
     source: Arc<S>,
     pace: Pace,
     clock: Arc<dyn Clock>,
-    apply: Apply<S::Written>,
+    apply: Apply<S::Compiled>,
     trigger: Arc<Notify>,
     state: watch::Sender<RuleSourceState>,
-    /// What the last look that was acted upon saw; `None` to look closer next time.
-    seen: Option<Look>,
-    /// What could be looked at and not be read, and why.
-    unread: Option<(Stamp, Unreadable)>,
-    /// The content last tried, valid or not.
-    tried: Option<Fingerprint>,
-    /// The content in force.
-    in_force: Option<Fingerprint>,
+    /// The result of the last check that was acted upon; `None` to read again at the next one.
+    seen: Option<StampResult>,
+    /// The stamp of a file that could not be read, and why.
+    unread: Option<(FileStamp, Unreadable)>,
+    /// The last content that was tried, valid or not.
+    tried: Option<ContentFingerprint>,
+    /// The active content.
+    in_force: Option<ContentFingerprint>,
 }
 
-/// What came of reading the file.
-enum Attempt {
-    Same(Stamp, Fingerprint),
-    Loaded(Mark, u64),
-    Invalid(Stamp, Fingerprint, RuleSourceError),
+/// The result of reading a source.
+enum ReloadAttempt {
+    Same(FileStamp, ContentFingerprint),
+    Loaded(ContentMark, u64),
+    Invalid(FileStamp, ContentFingerprint, RuleSourceError),
     Failed(RuleSourceError),
 }
 
-impl<S: Watched> Watcher<S> {
-    pub(super) fn new(
-        following: WatchConfig<S>,
-        trigger: Arc<Notify>,
-    ) -> (Watcher<S>, watch::Receiver<RuleSourceState>) {
-        let WatchConfig { source, pace, clock, apply, in_force } = following;
+impl<S: RuleSource> Watcher<S> {
+    pub(super) fn new(config: WatchConfig<S>, trigger: Arc<Notify>) -> (Watcher<S>, watch::Receiver<RuleSourceState>) {
+        let WatchConfig { source, pace, clock, apply, in_force } = config;
         let mut start = RuleSourceState::default();
         if let Some((mark, generation)) = in_force {
             let loaded_at = Some(clock.wall());
@@ -89,7 +66,7 @@ impl<S: Watched> Watcher<S> {
         }
         let (state, receiver) = watch::channel(start);
         let mark = in_force.map(|(mark, _)| mark);
-        let follower = Watcher {
+        let watcher = Watcher {
             source: Arc::new(source),
             pace,
             clock,
@@ -101,22 +78,22 @@ impl<S: Watched> Watcher<S> {
             tried: mark.map(|mark| mark.fingerprint),
             in_force: mark.map(|mark| mark.fingerprint),
         };
-        (follower, receiver)
+        (watcher, receiver)
     }
 
     pub(super) async fn run(mut self) {
         loop {
-            let asked = self.wait(self.pace.poll).await;
+            let cause_of_wait = self.wait(self.pace.poll).await;
             let look = self.look().await;
-            if asked == Cause::Changed && self.seen.as_ref() == Some(&look) {
+            if cause_of_wait == ReloadCause::Changed && self.seen.as_ref() == Some(&look) {
                 continue;
             }
-            let (cause, settled, look) = match asked {
-                Cause::Asked => (Cause::Asked, true, look),
-                Cause::Changed => self.settle(look).await,
+            let (cause, settled, look) = match cause_of_wait {
+                ReloadCause::Requested => (ReloadCause::Requested, true, look),
+                ReloadCause::Changed => self.settle(look).await,
             };
             match look {
-                Err(reason) => self.lose(reason, cause),
+                Err(reason) => self.report_unreadable(reason, cause),
                 Ok(stamp) => self.read(stamp, cause).await,
             }
             if !settled {
@@ -125,80 +102,80 @@ impl<S: Watched> Watcher<S> {
         }
     }
 
-    /// Waits, or not any longer once somebody asks.
-    async fn wait(&self, span: Duration) -> Cause {
+    /// Waits for `span`, or until a reload is requested.
+    async fn wait(&self, span: Duration) -> ReloadCause {
         tokio::select! {
-            () = sleep(span) => Cause::Changed,
-            () = self.trigger.notified() => Cause::Asked,
+            () = sleep(span) => ReloadCause::Changed,
+            () = self.trigger.notified() => ReloadCause::Requested,
         }
     }
 
-    /// Looks until two looks agree; answers the last one, and whether they did.
-    async fn settle(&self, mut look: Look) -> (Cause, bool, Look) {
+    /// Checks until two checks agree; returns the last one, and whether they did.
+    async fn settle(&self, mut look: StampResult) -> (ReloadCause, bool, StampResult) {
         let deadline = Instant::now() + self.pace.settle_max;
         loop {
             let cause = self.wait(self.pace.settle).await;
             let again = self.look().await;
             let settled = again == look;
-            if settled || cause == Cause::Asked || Instant::now() >= deadline {
+            if settled || cause == ReloadCause::Requested || Instant::now() >= deadline {
                 return (cause, settled, again);
             }
             look = again;
         }
     }
 
-    /// Off the runtime, as every touch of the file: a network file system may take its time.
-    async fn look(&self) -> Look {
+    /// On a blocking thread, as all file access: a network file system may be slow.
+    async fn look(&self) -> StampResult {
         let source = self.source.clone();
-        let look = tokio::task::spawn_blocking(move || source.look()).await;
+        let look = tokio::task::spawn_blocking(move || source.stamp()).await;
         self.state.send_modify(|state| state.looks += 1);
         look.unwrap_or_else(|error| Err(Unreadable::Refused(error.to_string())))
     }
 
-    /// Reads the file and, if its content is new, tries it.
-    async fn read(&mut self, stamp: Stamp, cause: Cause) {
+    /// Reads the source and applies new content.
+    async fn read(&mut self, stamp: FileStamp, cause: ReloadCause) {
         let (source, apply) = (self.source.clone(), self.apply.clone());
-        // Content that failed is tried again when somebody asks: they want to hear why.
-        let tried = self.tried.filter(|_| cause == Cause::Changed);
+        // A requested reload tries failed content again, to report why it fails.
+        let tried = self.tried.filter(|_| cause == ReloadCause::Changed);
         let known = [self.in_force, tried];
         let attempt = tokio::task::spawn_blocking(move || attempt(&*source, &apply, known)).await;
-        self.seen = Some(Ok(stamp)); // what panicked is not tried again before it changes
-        match attempt.unwrap_or(Attempt::Failed(RuleSourceError::Panicked)) {
-            Attempt::Failed(RuleSourceError::Unreadable(reason)) => self.leave(stamp, reason, cause),
+        self.seen = Some(Ok(stamp)); // content that panicked is not tried again before it changes
+        match attempt.unwrap_or(ReloadAttempt::Failed(RuleSourceError::Panicked)) {
+            ReloadAttempt::Failed(RuleSourceError::Unreadable(reason)) => self.retry_unreadable(stamp, reason, cause),
             attempt => self.conclude(attempt, cause),
         }
     }
 
-    fn conclude(&mut self, attempt: Attempt, cause: Cause) {
+    fn conclude(&mut self, attempt: ReloadAttempt, cause: ReloadCause) {
         self.unread = None;
         match attempt {
-            Attempt::Same(stamp, fingerprint) => self.stay(stamp, fingerprint, cause),
-            Attempt::Loaded(mark, generation) => self.loaded(mark, generation),
-            // What stands in its way may go without this changing: it is tried again at every look, and told once.
-            Attempt::Invalid(_, _, error @ RuleSourceError::Conflict(_)) => {
+            ReloadAttempt::Same(stamp, fingerprint) => self.unchanged(stamp, fingerprint, cause),
+            ReloadAttempt::Loaded(mark, generation) => self.loaded(mark, generation),
+            // The conflict may end without a change here: tried again at every check, reported once.
+            ReloadAttempt::Invalid(_, _, error @ RuleSourceError::Conflict(_)) => {
                 self.seen = None;
-                if cause == Cause::Asked || self.state.borrow().error != Some(error.to_string()) {
+                if cause == ReloadCause::Requested || self.state.borrow().error != Some(error.to_string()) {
                     self.fail(&error);
                 }
             }
-            Attempt::Invalid(stamp, fingerprint, error) => {
+            ReloadAttempt::Invalid(stamp, fingerprint, error) => {
                 self.seen = Some(Ok(stamp));
                 self.tried = Some(fingerprint);
                 self.fail(&error);
             }
-            Attempt::Failed(error) => self.fail(&error),
+            ReloadAttempt::Failed(error) => self.fail(&error),
         }
     }
 
-    /// The content was tried before.
-    fn stay(&mut self, stamp: Stamp, fingerprint: Fingerprint, cause: Cause) {
+    /// The content was tried before: nothing to apply.
+    fn unchanged(&mut self, stamp: FileStamp, fingerprint: ContentFingerprint, cause: ReloadCause) {
         self.seen = Some(Ok(stamp));
         let back = self.in_force == Some(fingerprint);
         let wrong = self.state.borrow().error.is_some();
-        if cause == Cause::Asked {
+        if cause == ReloadCause::Requested {
             info!(file = %self.source.path().display(), "rules unchanged");
         } else if back && wrong {
-            info!(file = %self.source.path().display(), "what is there is again what is in force");
+            info!(file = %self.source.path().display(), "rules file matches the active version again");
         }
         self.tried = Some(fingerprint);
         self.state.send_modify(|state| {
@@ -209,7 +186,7 @@ impl<S: Watched> Watcher<S> {
         });
     }
 
-    fn loaded(&mut self, mark: Mark, generation: u64) {
+    fn loaded(&mut self, mark: ContentMark, generation: u64) {
         self.seen = Some(Ok(mark.stamp));
         self.tried = Some(mark.fingerprint);
         self.in_force = Some(mark.fingerprint);
@@ -222,26 +199,26 @@ impl<S: Watched> Watcher<S> {
         });
     }
 
-    /// The file is there and cannot be read. Said once while both stay as they are, and tried again at every look: a
-    /// stamp does not tell when reading it begins to work.
-    fn leave(&mut self, stamp: Stamp, reason: Unreadable, cause: Cause) {
+    /// The file exists and cannot be read. Reported once per stamp and reason, and tried again at every check: the
+    /// stamp does not change when reading becomes possible.
+    fn retry_unreadable(&mut self, stamp: FileStamp, reason: Unreadable, cause: ReloadCause) {
         if reason == Unreadable::Changing {
             self.seen = None;
             return;
         }
         let unread = Some((stamp, reason.clone()));
-        if self.unread == unread && cause == Cause::Changed {
+        if self.unread == unread && cause == ReloadCause::Changed {
             self.seen = Some(Err(reason));
         } else {
-            self.lose(reason, cause);
+            self.report_unreadable(reason, cause);
             self.unread = unread;
         }
     }
 
-    /// The file is gone, or became something else. Said once; what was tried before is tried anew when it comes back.
-    fn lose(&mut self, reason: Unreadable, cause: Cause) {
+    /// The file is gone or of another type. Reported once; when it is back, failed content is tried again.
+    fn report_unreadable(&mut self, reason: Unreadable, cause: ReloadCause) {
         let look = Some(Err(reason.clone()));
-        if self.seen == look && cause == Cause::Changed {
+        if self.seen == look && cause == ReloadCause::Changed {
             return;
         }
         self.seen = look;
@@ -252,7 +229,7 @@ impl<S: Watched> Watcher<S> {
 
     fn fail(&mut self, reason: &RuleSourceError) {
         let text = reason.to_string();
-        error!(file = %self.source.path().display(), problem = %text, "rules not loaded; those in force stay");
+        error!(file = %self.source.path().display(), problem = %text, "rules not loaded; the active rules stay");
         self.state.send_modify(|state| {
             state.attempts += 1;
             state.failures += 1;
@@ -263,25 +240,29 @@ impl<S: Watched> Watcher<S> {
     }
 }
 
-/// Reads, compares, compiles and applies; blocking.
-fn attempt<S: Watched>(source: &S, apply: &Apply<S::Written>, known: [Option<Fingerprint>; 2]) -> Attempt {
+/// Reads, compares, compiles and applies. Blocks.
+fn attempt<S: RuleSource>(
+    source: &S,
+    apply: &Apply<S::Compiled>,
+    known: [Option<ContentFingerprint>; 2],
+) -> ReloadAttempt {
     let content = match source.read() {
         Ok(content) => content,
-        Err(reason) => return Attempt::Failed(reason.into()),
+        Err(reason) => return ReloadAttempt::Failed(reason.into()),
     };
     let (stamp, fingerprint) = (content.stamp, content.fingerprint);
     if known.contains(&Some(fingerprint)) {
-        return Attempt::Same(stamp, fingerprint);
+        return ReloadAttempt::Same(stamp, fingerprint);
     }
     if S::is_empty(&content.data) {
-        return Attempt::Failed(Unreadable::Emptied.into());
+        return ReloadAttempt::Failed(Unreadable::Emptied.into());
     }
     let applied = source.compile(&content.data).and_then(|written| {
-        let mark = Mark { fingerprint, stamp, rules: S::rules(&written) };
+        let mark = ContentMark { fingerprint, stamp, rules: S::rules(&written) };
         Ok((mark, apply(written)?))
     });
     match applied {
-        Ok((mark, generation)) => Attempt::Loaded(mark, generation),
-        Err(error) => Attempt::Invalid(stamp, fingerprint, error),
+        Ok((mark, generation)) => ReloadAttempt::Loaded(mark, generation),
+        Err(error) => ReloadAttempt::Invalid(stamp, fingerprint, error),
     }
 }

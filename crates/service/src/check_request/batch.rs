@@ -6,10 +6,12 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::body_error::{BodyErrorCode, fault, within};
-use super::fields::{CheckRequestSeed, TextSeed, among, put, shown};
-use super::{BATCH_MAX, CheckRequest};
+use super::fields::{CheckRequest, CheckRequestSeed, TextSeed, among, put, shown};
 
-/// A batch in a body of so many bytes.
+/// Most requests of a batch.
+pub const BATCH_MAX: usize = 1000;
+
+/// Reads a batch; holds the length of the body in bytes.
 pub(super) struct BatchSeed<'a>(pub(super) usize, pub(super) PhantomData<&'a ()>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for BatchSeed<'a> {
@@ -48,7 +50,7 @@ impl<'de: 'a, 'a> Visitor<'de> for BatchSeed<'a> {
 
 struct ListSeed<'a>(usize, PhantomData<&'a ()>);
 
-/// About what a request takes: room is made for as many as fit, once.
+/// Typical size of a request, to reserve the list once.
 const REQUEST_BYTES: usize = 64;
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for ListSeed<'a> {

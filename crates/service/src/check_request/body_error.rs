@@ -1,11 +1,14 @@
-//! What is wrong with a body: a stable code, the path of the field, a sentence. serde carries only text, so on its way
-//! through serde a fault is text with marks in it.
+//! Errors of a request body: a stable code, the path of the field, a sentence. serde errors carry only text, so an
+//! error passes through serde as text with separators.
 
 use std::fmt;
 
 use serde::de::Error;
 
-/// Why a body is no request.
+pub(super) const EXAMPLE: &str = "send a JSON object such as {\"client_key\":\"user:42\",\"endpoint\":\"/api/orders\"}; a batch is {\"requests\":[…]}";
+pub(super) const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
+
+/// Why a body was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyError {
     /// Stable, for programs.
@@ -16,15 +19,15 @@ pub struct BodyError {
     pub detail: String,
 }
 
-/// Between the parts of an error on its way through serde, which carries only text. No message holds it by chance.
+/// Separates the parts of an error on its way through serde. No message contains it.
 const MARK: char = '\u{1f}';
 
-/// Our own errors: code, path, what is wrong.
+/// An error of our own: code, path, detail.
 pub(super) fn fault<E: Error>(code: BodyErrorCode, field: &str, detail: impl fmt::Display) -> E {
     E::custom(format_args!("{}{MARK}{field}{MARK}{detail}", code.name()))
 }
 
-/// Puts a path before that of an error that came from within; names the kind of error if it is serde's.
+/// Prefixes the path of an inner error with `outer`; an error of serde about a type becomes `wrong_type`.
 pub(super) fn within<E: Error>(error: &E, outer: &str, wanted: &str) -> E {
     let text = error.to_string();
     let mut parts = text.split(MARK);
@@ -32,14 +35,14 @@ pub(super) fn within<E: Error>(error: &E, outer: &str, wanted: &str) -> E {
         let joint = if inner.is_empty() || inner.starts_with('[') { "" } else { "." };
         return E::custom(format_args!("{code}{MARK}{outer}{joint}{inner}{MARK}{}", without_place(detail)));
     }
-    // Of serde's own errors, those about types repeat what was sent: they are not passed on.
+    // serde's type errors repeat the input: they are not passed on.
     match text.starts_with("invalid type") || text.starts_with("invalid value") {
         true => fault(BodyErrorCode::WrongType, outer, wanted),
         false => E::custom(text),
     }
 }
 
-/// serde_json ends its messages with the place; of those that went through it twice, once is enough.
+/// serde_json appends the position to a message; an error that passed through it twice has two.
 fn without_place(detail: &str) -> &str {
     detail.rsplit_once(" at line ").map_or(detail, |(detail, _)| detail)
 }
@@ -87,9 +90,9 @@ impl BodyError {
         BodyError { code: code.name(), field: field.to_owned(), detail: detail.to_owned() }
     }
 
-    /// A receipt that came back with a cost that is none.
+    /// The cost of a settled receipt is out of range.
     pub fn bad_cost() -> BodyError {
-        BodyError::new(BodyErrorCode::BadCost, "cost", super::fields::COST_WANTED)
+        BodyError::new(BodyErrorCode::BadCost, "cost", COST_WANTED)
     }
 
     pub(super) fn of(text: &str) -> BodyError {
@@ -100,7 +103,7 @@ impl BodyError {
             return BodyError { code: code.name(), field: field.to_owned(), detail: without_place(detail).to_owned() };
         }
         match text.starts_with("invalid type") || text.starts_with("invalid value") {
-            true => BodyError { code: "wrong_type", field: String::new(), detail: super::EXAMPLE.to_owned() },
+            true => BodyError { code: "wrong_type", field: String::new(), detail: EXAMPLE.to_owned() },
             false => {
                 BodyError { code: "not_json", field: String::new(), detail: format!("the body is not JSON: {text}") }
             }

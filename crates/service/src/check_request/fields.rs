@@ -10,8 +10,12 @@ use tollgate_core::{Attribute, Request};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
 
-use super::body_error::{BodyError, BodyErrorCode, fault, within};
-use super::{COST_MAX, CUSTOM_MAX};
+use super::body_error::{BodyError, BodyErrorCode, COST_WANTED, fault, within};
+
+/// The largest cost: what every JSON reader can represent exactly.
+pub const COST_MAX: u64 = (1 << 53) - 1;
+/// Most custom attributes: as many as the rules look at.
+const CUSTOM_MAX: usize = 64;
 
 /// A request as it was sent.
 #[derive(Debug, Default)]
@@ -23,23 +27,23 @@ pub struct CheckRequest<'a> {
     peek: Option<bool>,
 }
 
-/// CustomAttributes attributes as the engine takes them.
+/// Custom attributes as the engine takes them.
 pub type CustomAttributes<'a> = SmallVec<[(&'a str, &'a str); 2]>;
 
 impl<'a> CheckRequest<'a> {
-    /// A request from a protocol that calls everything about it an attribute, and has read its text as UTF-8.
+    /// A request of a protocol that sends all fields as attributes, already checked to be UTF-8.
     pub fn named(
         namespace: &'a str,
         attributes: impl Iterator<Item = (&'a str, &'a str)>,
         cost: Option<u64>,
         peek: bool,
     ) -> Result<CheckRequest<'a>, BodyError> {
-        let mut asked = CheckRequest { cost, peek: Some(peek), ..CheckRequest::default() };
+        let mut request = CheckRequest { cost, peek: Some(peek), ..CheckRequest::default() };
         if namespace.contains('\0') {
             return Err(BodyError::new(BodyErrorCode::BadText, "namespace", NUL));
         }
         if !namespace.is_empty() {
-            asked.namespace = Some(Cow::Borrowed(namespace));
+            request.namespace = Some(Cow::Borrowed(namespace));
         }
         if cost.is_some_and(|cost| cost > COST_MAX) {
             return Err(BodyError::new(BodyErrorCode::BadCost, "cost", COST_WANTED));
@@ -49,22 +53,22 @@ impl<'a> CheckRequest<'a> {
             if value.contains('\0') {
                 return Err(within(BodyErrorCode::BadText, NUL));
             }
-            if let Some(place) = Attribute::from_name(name).and_then(|known| asked.known.get_mut(known as usize)) {
+            if let Some(place) = Attribute::from_name(name).and_then(|known| request.known.get_mut(known as usize)) {
                 *place = Some(Cow::Borrowed(value));
                 continue;
             }
-            if asked.custom.len() == CUSTOM_MAX {
+            if request.custom.len() == CUSTOM_MAX {
                 let detail = format!("holds more than {CUSTOM_MAX} attributes of your own");
                 return Err(BodyError::new(BodyErrorCode::TooMany, "attributes", &detail));
             }
-            if let Some(problem) = name_problem(name, &asked.custom) {
+            if let Some(problem) = name_problem(name, &request.custom) {
                 return Err(within(BodyErrorCode::BadName, problem));
             }
-            asked.custom.push((Cow::Borrowed(name), Cow::Borrowed(value)));
+            request.custom.push((Cow::Borrowed(name), Cow::Borrowed(value)));
         }
-        match asked.is_about_nobody() {
+        match request.has_no_attributes() {
             true => Err(BodyError::new(BodyErrorCode::MissingField, "attributes", WHO)),
-            false => Ok(asked),
+            false => Ok(request),
         }
     }
 }
@@ -73,12 +77,12 @@ const WHO: &str = "say who asks: client_key, api_key, user_id, ip, …";
 const NUL: &str = "should not hold NUL";
 
 impl CheckRequest<'_> {
-    /// Whose rules are asked.
+    /// The namespace whose rules apply.
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(Request::DEFAULT_NAMESPACE)
     }
 
-    /// CustomAttributes attributes, for [`CheckRequest::request`].
+    /// Custom attributes, for [`CheckRequest::request`].
     pub fn custom(&self) -> CustomAttributes<'_> {
         self.custom.iter().map(|(name, value)| (&**name, &**value)).collect()
     }
@@ -97,7 +101,7 @@ impl CheckRequest<'_> {
         if self.peek == Some(true) { request.peek() } else { request }
     }
 
-    fn is_about_nobody(&self) -> bool {
+    fn has_no_attributes(&self) -> bool {
         self.known.iter().all(Option::is_none) && self.custom.is_empty()
     }
 }
@@ -120,43 +124,43 @@ impl<'de: 'a, 'a> Visitor<'de> for CheckRequestSeed<'a> {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<CheckRequest<'a>, M::Error> {
-        let mut asked = CheckRequest::default();
+        let mut request = CheckRequest::default();
         let mut attributes = None;
         while let Some(field) = map.next_key_seed(FieldSeed)? {
             match field {
-                Field::Known(attribute) => {
+                RequestField::Known(attribute) => {
                     let value = text(&mut map, attribute.name())?;
-                    put(asked.known.get_mut(attribute as usize), value, attribute.name())?;
+                    put(request.known.get_mut(attribute as usize), value, attribute.name())?;
                 }
-                Field::Namespace => {
+                RequestField::Namespace => {
                     let value = text(&mut map, "namespace")?;
-                    put(Some(&mut asked.namespace), value, "namespace")?;
+                    put(Some(&mut request.namespace), value, "namespace")?;
                 }
-                Field::Cost => {
+                RequestField::Cost => {
                     let value = map.next_value_seed(CostSeed).map_err(|error| in_cost(&error))?;
-                    put(Some(&mut asked.cost), value, "cost")?;
+                    put(Some(&mut request.cost), value, "cost")?;
                 }
-                Field::Peek => {
+                RequestField::Peek => {
                     let value = map.next_value().map_err(|error| within(&error, "peek", "should be true or false"))?;
-                    put(Some(&mut asked.peek), value, "peek")?;
+                    put(Some(&mut request.peek), value, "peek")?;
                 }
-                Field::Attributes => {
+                RequestField::Attributes => {
                     put(Some(&mut attributes), (), "attributes")?;
-                    let seed = CustomSeed(&mut asked.custom);
+                    let seed = CustomSeed(&mut request.custom);
                     map.next_value_seed(seed)
                         .map_err(|error| within(&error, "attributes", "should be an object with text values"))?;
                 }
             }
         }
-        match asked.is_about_nobody() {
+        match request.has_no_attributes() {
             true => Err(fault(BodyErrorCode::MissingField, "client_key", WHO)),
-            false => Ok(asked),
+            false => Ok(request),
         }
     }
 }
 
 /// One field of a request.
-enum Field {
+enum RequestField {
     Known(Attribute),
     Namespace,
     Cost,
@@ -167,28 +171,28 @@ enum Field {
 struct FieldSeed;
 
 impl<'de> DeserializeSeed<'de> for FieldSeed {
-    type Value = Field;
+    type Value = RequestField;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Field, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<RequestField, D::Error> {
         deserializer.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for FieldSeed {
-    type Value = Field;
+    type Value = RequestField;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Field, E> {
+    fn visit_str<E: Error>(self, name: &str) -> Result<RequestField, E> {
         Ok(match name {
-            "cost" => Field::Cost,
-            "peek" => Field::Peek,
-            "namespace" => Field::Namespace,
-            "attributes" => Field::Attributes,
+            "cost" => RequestField::Cost,
+            "peek" => RequestField::Peek,
+            "namespace" => RequestField::Namespace,
+            "attributes" => RequestField::Attributes,
             _ => match Attribute::from_name(name) {
-                Some(attribute) => Field::Known(attribute),
+                Some(attribute) => RequestField::Known(attribute),
                 None => return Err(unknown(name)),
             },
         })
@@ -208,7 +212,7 @@ fn unknown<E: Error>(name: &str) -> E {
     fault(BodyErrorCode::UnknownField, &shown(name), hint)
 }
 
-/// That a field does not exist, and which of a few was meant.
+/// Error text for an unknown field, with a suggestion.
 pub(super) fn among(name: &str, fields: &[&str]) -> String {
     match nearest(name, fields.iter().copied()) {
         Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
@@ -216,7 +220,7 @@ pub(super) fn among(name: &str, fields: &[&str]) -> String {
     }
 }
 
-/// A name that somebody sent, as it may be shown: short, and nothing but visible ASCII.
+/// A name from the request, safe to repeat: shortened, visible ASCII only.
 pub(super) fn shown(name: &str) -> String {
     name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
 }
@@ -242,8 +246,6 @@ pub(super) fn in_cost<E: Error>(error: &E) -> E {
     }
 }
 
-pub(super) const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
-
 pub(super) struct CostSeed;
 
 impl<'de> DeserializeSeed<'de> for CostSeed {
@@ -266,7 +268,7 @@ impl Visitor<'_> for CostSeed {
     }
 }
 
-/// Text without NUL, which no key may hold. A whole number is the text of its digits: ids often are numbers.
+/// Text without NUL, which no key may contain. A whole number is accepted as its digits: ids often are numbers.
 pub(super) struct TextSeed<'a>(pub(super) PhantomData<&'a ()>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for TextSeed<'a> {
@@ -284,7 +286,7 @@ impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
         f.write_str("text")
     }
 
-    /// Text in which nothing was escaped: JSON allows no control characters there, so no NUL either.
+    /// Text without escapes: JSON allows no raw control characters, so it contains no NUL.
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Cow<'a, str>, E> {
         Ok(Cow::Borrowed(text))
     }
@@ -305,7 +307,7 @@ impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
     }
 }
 
-/// Attributes of the caller's own.
+/// Reads custom attributes.
 struct CustomSeed<'s, 'a>(&'s mut Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for CustomSeed<'_, 'a> {
@@ -338,7 +340,7 @@ impl<'de: 'a, 'a> Visitor<'de> for CustomSeed<'_, 'a> {
     }
 }
 
-/// What is wrong with the name of an attribute of the caller's own, beside those it has already.
+/// What is wrong with the name of a custom attribute, given the earlier ones.
 fn name_problem(name: &str, others: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<&'static str> {
     Some(match name {
         "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",

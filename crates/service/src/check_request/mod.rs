@@ -1,5 +1,5 @@
-//! The check request of every transport, and its JSON form: borrowed where possible, refused with a stable code and the path
-//! of the field otherwise. Nothing is charged for a request that cannot be read.
+//! The check request of every transport, and its JSON form. Values are borrowed where possible; a malformed body is
+//! rejected with a stable code and the path of the field, before anything is charged.
 
 mod batch;
 mod body_error;
@@ -11,19 +11,14 @@ use std::marker::PhantomData;
 
 use serde::de::DeserializeSeed;
 
+pub use self::batch::BATCH_MAX;
 pub use self::body_error::BodyError;
-pub use self::fields::{CheckRequest, CustomAttributes};
+pub use self::fields::{COST_MAX, CheckRequest, CustomAttributes};
 
 use self::batch::BatchSeed;
+use self::body_error::EXAMPLE;
 use self::fields::CheckRequestSeed;
 use self::receipt::ReceiptSeed;
-
-/// The largest cost: what every JSON reader can represent exactly.
-pub const COST_MAX: u64 = (1 << 53) - 1;
-/// Most attributes of a caller's own: as many as the rules look at.
-const CUSTOM_MAX: usize = 64;
-/// Most requests of a batch.
-pub const BATCH_MAX: usize = 1000;
 
 /// Reads one request.
 pub fn read_check(body: &[u8]) -> Result<CheckRequest<'_>, BodyError> {
@@ -35,7 +30,7 @@ pub fn read_batch(body: &[u8]) -> Result<Vec<CheckRequest<'_>>, BodyError> {
     read(body, BatchSeed(body.len(), PhantomData))
 }
 
-/// Reads `{"<field>":"…","cost":n}`: a receipt that comes back. The cost only where `with_cost` says so.
+/// Reads `{"<field>":"…","cost":n}`: a receipt. `cost` is accepted and required only if `with_cost` is true.
 pub fn read_receipt<'a>(
     body: &'a [u8],
     field: &'static str,
@@ -48,7 +43,7 @@ fn read<'a, S: DeserializeSeed<'a>>(body: &'a [u8], seed: S) -> Result<S::Value,
     if body.is_empty() {
         return Err(BodyError { code: "empty_body", field: String::new(), detail: EXAMPLE.to_owned() });
     }
-    // Once for the whole body: asking for every text in it costs more than the rest of reading it.
+    // Once for the whole body: checking every text in it costs more than all other parsing.
     let Ok(text) = str::from_utf8(body) else {
         return Err(BodyError { code: "not_json", field: String::new(), detail: "the body is not UTF-8".to_owned() });
     };
@@ -56,8 +51,6 @@ fn read<'a, S: DeserializeSeed<'a>>(body: &'a [u8], seed: S) -> Result<S::Value,
     let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| BodyError::of(&error.to_string()))
 }
-
-const EXAMPLE: &str = "send a JSON object such as {\"client_key\":\"user:42\",\"endpoint\":\"/api/orders\"}; a batch is {\"requests\":[…]}";
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! A receipt that comes back, with the real cost where one is settled.
+//! The body that presents a receipt, with the real cost where one is settled.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Bodies that are requests, and those that are not: each refusal with its code and the path of the field.
+//! Valid and malformed bodies: each rejection with its code and the path of the field.
 
 use tollgate_core::Attribute;
 
@@ -24,7 +24,7 @@ fn the_requests_of_the_guide_are_requests() {
 }
 
 #[test]
-fn what_was_sent_is_what_is_asked() {
+fn every_field_reaches_the_request() {
     let body = r#"{"client_key":"u","api_key":"k","ip":"::1","endpoint":"GET /x","cost":7,"namespace":"n",
         "attributes":{"region":"e\"u"},"peek":true}"#;
     let asked = read_check(body.as_bytes()).unwrap();
@@ -37,7 +37,7 @@ fn what_was_sent_is_what_is_asked() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_with_its_path() {
+fn malformed_requests_are_rejected_with_the_path() {
     let nested = format!("{}{}", "[".repeat(129), "]".repeat(129));
     let nested = format!(r#"{{"client_key":"x","cost":{nested}}}"#);
     let cases = [
@@ -78,7 +78,7 @@ fn what_is_no_request_is_refused_with_its_path() {
 }
 
 #[test]
-fn attributes_are_few() {
+fn the_number_of_attributes_is_bounded() {
     let body = |count: usize| {
         let names: Vec<String> = (0..count).map(|number| format!("\"a{number}\":\"\"")).collect();
         format!("{{\"attributes\":{{{}}}}}", names.join(","))
@@ -93,7 +93,7 @@ fn attributes_are_few() {
 }
 
 #[test]
-fn costs_are_whole_numbers_that_everybody_can_represent() {
+fn costs_are_whole_numbers_that_every_json_reader_represents() {
     let bad = ["-1", "-0", "0.5", "1e3", "1e400", "\"1\"", "9007199254740993", "18446744073709551616", "true", "null"];
     for cost in bad {
         let body = format!(r#"{{"client_key":"x","cost":{cost}}}"#);
@@ -105,7 +105,7 @@ fn costs_are_whole_numbers_that_everybody_can_represent() {
 }
 
 #[test]
-fn nothing_that_was_sent_comes_back_raw() {
+fn errors_never_repeat_values() {
     let secret = "sk_live_0123456789";
     for body in [
         format!(r#"{{"client_key":"x","cost":"{secret}"}}"#),
@@ -124,7 +124,7 @@ fn nothing_that_was_sent_comes_back_raw() {
 }
 
 #[test]
-fn batches_name_the_place_of_what_is_wrong() {
+fn errors_in_batches_name_the_item() {
     let whole = format!(r#"{{"requests":[{}]}}"#, vec![r#"{"client_key":"x"}"#; BATCH_MAX].join(","));
     assert_eq!(read_batch(whole.as_bytes()).unwrap().len(), BATCH_MAX);
     let more = whole.replace("]}", r#",{"client_key":"x"}]}"#);
@@ -147,7 +147,7 @@ fn batches_name_the_place_of_what_is_wrong() {
 }
 
 #[test]
-fn receipts_come_back_with_what_they_need() {
+fn receipts_need_their_fields() {
     let (receipt, cost) = read_receipt(br#"{"reservation":"tgr_x","cost":3}"#, "reservation", true).unwrap();
     assert_eq!((&*receipt, cost), ("tgr_x", 3));
     let fault = |body: &str, with_cost| read_receipt(body.as_bytes(), "slot", with_cost).map(drop).unwrap_err();
@@ -158,7 +158,7 @@ fn receipts_come_back_with_what_they_need() {
 }
 
 #[test]
-fn whole_numbers_are_text_where_text_is_meant() {
+fn whole_numbers_are_accepted_as_text() {
     let read = read_check(br#"{"user_id":42,"org":-7,"attributes":{"build":18446744073709551615}}"#).unwrap();
     let custom = read.custom();
     let request = read.request(&custom);

@@ -1,4 +1,4 @@
-//! What a rule says once every default is filled in.
+//! A rule with every default filled in, as JSON.
 
 use serde_json::{Map, Value, json};
 use tollgate_core::{Limit, Span};
@@ -6,7 +6,7 @@ use tollgate_rules::ruleset::Rule;
 use tollgate_rules::spec::{Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, Missing, OnFail};
 use tollgate_rules::{PathCase, duration};
 
-/// Nanoseconds in which one unit comes back.
+/// Nanoseconds in which one unit is replenished.
 fn interval(limit: &Limit) -> Option<u64> {
     match limit {
         Limit::Gcra(_) | Limit::Queue(_) => limit.window().nanos().checked_div(limit.requests()),
@@ -14,7 +14,7 @@ fn interval(limit: &Limit) -> Option<u64> {
     }
 }
 
-/// Patterns by attribute; unwanted ones begin with `!`.
+/// Patterns by attribute; negated ones begin with `!`.
 fn conditions(matches: &MatchSpec) -> Vec<(&str, Vec<String>)> {
     let negated = |pattern: String| format!("!{pattern}");
     let attributes = matches.attributes.iter().map(|(name, matcher)| {

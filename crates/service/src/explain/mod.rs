@@ -1,11 +1,11 @@
-//! Explanations: for every rule whether it applies and if not why, its key, its limit with all defaults filled in, the state
-//! of its bucket. As JSON, from which the command line renders text; slow and complete.
+//! Explanations as JSON: for every rule whether it applies and if not why, its key, its limit with all defaults filled
+//! in, the state of its bucket. The command line renders them as text.
 
 mod effective;
-mod question;
+mod request;
 
 pub use effective::{effective_json, limit_json};
-pub use question::Unexplained;
+pub use request::Unexplained;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::Instant;
@@ -18,30 +18,30 @@ use tollgate_store_redis::key::BucketKey;
 use crate::render;
 use crate::render::{RenderConfig, ResponseOptions};
 
-/// One request at one moment: how its buckets stood, and what was decided.
+/// A request with the state of its buckets and its decision.
 #[derive(Debug)]
 pub struct ExplainedRequest {
-    /// What a look at the buckets showed.
+    /// The state of the buckets before.
     pub before: Decision,
     /// What was, or would be, decided.
     pub decision: Decision,
-    /// Buckets are in a store that others can look into, under the keys that are told.
+    /// True if buckets are in a shared store, so that their keys there are listed.
     pub shared: bool,
-    /// What the directories know of the client, by attribute.
+    /// Attributes of the client from the directories.
     pub known: Vec<(String, String)>,
 }
 
 impl ExplainedRequest {
-    /// Decision and rules; of the rules that do not apply at most `unmatched_max`, and how many more there are.
+    /// Decision and rules; at most `unmatched_max` rules that do not apply, and the number of omitted ones.
     pub fn json(&self, explanations: &[Explanation<'_>], unmatched_max: usize) -> Value {
         let mut left = unmatched_max;
-        let is_told = |explanation: &&Explanation<'_>| {
-            let told = applies(explanation) || left > 0;
-            left -= usize::from(told && !applies(explanation));
-            told
+        let is_listed = |explanation: &&Explanation<'_>| {
+            let listed = applies(explanation) || left > 0;
+            left -= usize::from(listed && !applies(explanation));
+            listed
         };
-        let told = explanations.iter().filter(is_told);
-        let rules: Vec<Value> = told.map(|explanation| self.rule_json(explanation).into()).collect();
+        let listed = explanations.iter().filter(is_listed);
+        let rules: Vec<Value> = listed.map(|explanation| self.rule_json(explanation).into()).collect();
         let omitted = explanations.len() - rules.len();
         let known: Map<String, Value> =
             self.known.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
@@ -99,7 +99,7 @@ pub fn key_json(parts: &[KeyPart]) -> Value {
     parts.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value })).collect()
 }
 
-/// What a rule made of the request; without numbers where nobody counted.
+/// The outcome of one rule; without numbers where no store counted.
 fn outcome_json(ruling: &Ruling) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("allowed".to_owned(), (!ruling.refused()).into());
@@ -122,7 +122,7 @@ pub fn decision_json(decision: &Decision) -> Value {
     serde_json::from_slice(&text).unwrap_or_default() // what we write is JSON
 }
 
-/// What a rule said in a decision.
+/// The ruling of a rule in a decision.
 fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
     decision.rulings().iter().find(|ruling| ruling.rule == rule)
 }

@@ -1,26 +1,26 @@
-//! Bodies: what is accepted is JSON and says what was taken from it; what is refused is named without being repeated.
+//! Fuzzes request bodies: an accepted body is JSON with the values that were read; an error never repeats a value.
 
 use serde_json::Value;
 
 use crate::check_request::{BATCH_MAX, BodyError, COST_MAX, CheckRequest, read_batch, read_check, read_receipt};
 
-/// Pieces of values at least this long never come back.
+/// Parts of values of at least this length must not appear in an error.
 const PIECE: usize = 16;
-/// Longest path and sentence of a fault: names are cut to 64 characters.
+/// Longest path and detail of an error: names are cut to 64 characters.
 const FAULT_BYTES_MAX: usize = 400;
 
 /// Any bytes as the body of each call.
 pub fn json_check(data: &[u8]) {
     let json = serde_json::from_slice::<Value>(data).ok();
     match read_check(data) {
-        Ok(asked) => is_what_was_sent(&asked, json.as_ref().expect("a request is JSON")),
+        Ok(request) => is_what_was_sent(&request, json.as_ref().expect("a request is JSON")),
         Err(fault) => repeats_nothing(&fault, data, json.as_ref(), |data| read_check(data).err()),
     }
     match read_batch(data) {
         Ok(requests) => {
             let sent = json.as_ref().and_then(|json| json.get("requests")?.as_array()).expect("a batch is a list");
             assert!(requests.len() == sent.len() && sent.len() <= BATCH_MAX);
-            requests.iter().zip(sent).for_each(|(asked, sent)| is_what_was_sent(asked, sent));
+            requests.iter().zip(sent).for_each(|(request, sent)| is_what_was_sent(request, sent));
         }
         Err(fault) => repeats_nothing(&fault, data, json.as_ref(), |data| read_batch(data).err()),
     }
@@ -39,9 +39,9 @@ pub fn json_check(data: &[u8]) {
     }
 }
 
-fn is_what_was_sent(asked: &CheckRequest<'_>, sent: &Value) {
-    let custom = asked.custom();
-    let request = asked.request(&custom);
+fn is_what_was_sent(request: &CheckRequest<'_>, sent: &Value) {
+    let custom = request.custom();
+    let request = request.request(&custom);
     assert!(request.cost <= COST_MAX);
     assert_eq!(sent.get("cost").map_or(Some(1), Value::as_u64), Some(request.cost));
     for (name, value) in &custom {
@@ -64,9 +64,9 @@ fn repeats_nothing(fault: &BodyError, data: &[u8], json: Option<&Value>, read: i
     gather(json, &mut names, &mut values);
     for value in values {
         for piece in value.as_bytes().windows(PIECE).filter_map(|piece| str::from_utf8(piece).ok()) {
-            let is_said = field.contains(piece) || detail.contains(piece);
-            // Our own words may be somebody's value: they are said whatever stands in its place.
-            if is_said && !names.contains(piece) {
+            let is_repeated = field.contains(piece) || detail.contains(piece);
+            // A value may equal a part of our own text, which is there whatever the value is.
+            if is_repeated && !names.contains(piece) {
                 let other = read(&without(data, piece.as_bytes()));
                 assert_eq!(other.as_ref(), Some(fault), "{piece:?} comes back");
             }

@@ -1,4 +1,4 @@
-//! Envoy's rate limit service: whatever the bytes say is refused without a charge, or answered descriptor by descriptor.
+//! Fuzzes Envoy's rate limit service: a message is rejected without a charge, or answered descriptor by descriptor.
 
 use prost::Message;
 use tollgate_core::{ManualClock, Time};
@@ -38,7 +38,7 @@ descriptors:
   rate_limit: { unit: day, requests_per_unit: 1 }
 ";
 
-/// Any bytes as the message of a call, asked twice.
+/// Decodes any bytes as a message and sends it twice.
 pub fn rls_request(data: &[u8]) {
     let Ok(request) = RateLimitRequest::decode(data) else { return };
     let again = RateLimitRequest::decode(request.encode_to_vec().as_slice());
@@ -69,17 +69,17 @@ fn engine() -> Engine<Memory> {
 }
 
 fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLimitResponse, RlsError> {
-    let asked = ParsedRls::read(request, &engine.rules(), NOW)?;
-    let mut turns = Vec::new();
-    for turn in 0..asked.turns() {
-        let decision = engine.decide_all_now(&asked.requests(turn));
+    let parsed = ParsedRls::read(request, &engine.rules(), NOW)?;
+    let mut rounds = Vec::new();
+    for round in 0..parsed.rounds() {
+        let decision = engine.decide_all_now(&parsed.requests(round));
         if let Verdict::Invalid(error) = &decision.verdict {
             return Err(RlsError::Invalid(error.to_string()));
         }
-        turns.push(decision);
+        rounds.push(decision);
     }
-    let answer = RlsDecisions { turns: &turns, given: None };
-    let mut response = write::response(&asked, answer);
+    let answer = RlsDecisions { rounds: &rounds, refunded: None };
+    let mut response = write::response(&parsed, answer);
     write::add_headers(&RenderConfig::default(), answer, &mut response);
     Ok(response)
 }
@@ -88,7 +88,7 @@ fn keeps_its_promises(request: &RateLimitRequest, response: &RateLimitResponse) 
     assert_eq!(request.descriptors.len(), response.statuses.len(), "a status for every descriptor");
     let is_over = |status: &DescriptorStatus| status.code() == Code::OverLimit;
     if response.overall_code() == Code::OverLimit {
-        assert!(response.statuses.iter().any(is_over), "somebody is the reason: {response:?}");
+        assert!(response.statuses.iter().any(is_over), "no descriptor is over its limit: {response:?}");
     }
     for status in &response.statuses {
         let Some(limit) = &status.current_limit else { continue };

@@ -1,28 +1,29 @@
-//! The answer object.
+//! The JSON object of a decision.
 
 use tollgate_core::{LimitKind, Span, Wait};
 use tollgate_engine::{DecidedBy, Decision, Reason, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
-use super::case::RenderInput;
+use super::input::RenderInput;
 use super::json::{escaped, number, number_or_null, string};
-use super::retry::Retry;
-use super::{Detail, Dialect, Policy};
+use super::options::{Detail, Dialect};
+use super::policy::Policy;
+use super::retry::RetryHint;
 
 /// Appends the object.
 #[inline]
-pub(super) fn write(case: &RenderInput<'_>, out: &mut Vec<u8>) {
+pub(super) fn write(input: &RenderInput<'_>, out: &mut Vec<u8>) {
     out.push(b'{');
-    write_members(case, Detail::Full, out);
-    if case.is_closed {
+    write_members(input, Detail::Full, out);
+    if input.is_closed {
         out.extend_from_slice(b",\"error_code\":\"store_unavailable\"");
     }
     out.push(b'}');
 }
 
-/// Appends the members, to stand alone or after others.
-pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Vec<u8>) {
-    let RenderInput { decision, policy, .. } = case;
+/// Appends the members of the object, without braces.
+pub(super) fn write_members(input: &RenderInput<'_>, detail: Detail, out: &mut Vec<u8>) {
+    let RenderInput { decision, policy, .. } = input;
     let allowed = decision.verdict == Verdict::Allow;
     out.extend_from_slice(if allowed { b"\"allowed\":true" } else { b"\"allowed\":false" });
     out.extend_from_slice(b",\"limit\":");
@@ -31,7 +32,7 @@ pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Ve
     write_remaining(policy.as_ref(), decision.decided_by, out);
     out.extend_from_slice(b",\"reset_at\":");
     number_or_null(out, policy.as_ref().map(|policy| decision.wall.after(policy.reset).secs_ceil()));
-    write_retry(case, out);
+    write_retry(input, out);
     out.extend_from_slice(b",\"rule\":");
     match policy {
         Some(policy) => string(out, policy.name),
@@ -52,7 +53,7 @@ pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Ve
         out.extend_from_slice(b",\"reason\":");
         string(out, reason_text(decision.decided_by, reason));
     }
-    if let (false, Some(rule), Some(policy)) = (allowed, case.rule, policy) {
+    if let (false, Some(rule), Some(policy)) = (allowed, input.rule, policy) {
         write_violated(rule, policy, out);
     }
     if decision.rulings().len() > 1 && detail == Detail::Full {
@@ -60,7 +61,7 @@ pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Ve
     }
 }
 
-/// Failing open, nobody counts: -1 says that there is no such number, to callers that want one.
+/// Failing open, nothing is counted: -1 stands for a number that does not exist.
 fn write_remaining(policy: Option<&Policy<'_>>, mode: DecidedBy, out: &mut Vec<u8>) {
     match policy {
         None if mode == DecidedBy::Open => out.extend_from_slice(b"-1"),
@@ -68,12 +69,12 @@ fn write_remaining(policy: Option<&Policy<'_>>, mode: DecidedBy, out: &mut Vec<u
     }
 }
 
-pub(super) fn write_retry(case: &RenderInput<'_>, out: &mut Vec<u8>) {
-    match (case.retry, case.dialect) {
-        (Retry::Now, Dialect::V1) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null"),
-        (Retry::Now, Dialect::Alias) => out.extend_from_slice(b",\"retry_after\":0,\"retry_after_ms\":0"),
-        (Retry::Never, _) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null,\"never\":true"),
-        (Retry::After { secs, millis, .. }, _) => {
+pub(super) fn write_retry(input: &RenderInput<'_>, out: &mut Vec<u8>) {
+    match (input.retry, input.dialect) {
+        (RetryHint::Now, Dialect::V1) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null"),
+        (RetryHint::Now, Dialect::Alias) => out.extend_from_slice(b",\"retry_after\":0,\"retry_after_ms\":0"),
+        (RetryHint::Never, _) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null,\"never\":true"),
+        (RetryHint::After { secs, millis, .. }, _) => {
             out.extend_from_slice(b",\"retry_after\":");
             number(out, secs);
             out.extend_from_slice(b",\"retry_after_ms\":");
@@ -82,7 +83,7 @@ pub(super) fn write_retry(case: &RenderInput<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// A store that is away leaves rules without an answer, as if they set no limit.
+/// While the store is away, rules have no outcome, as if they set no limit.
 fn reason_text(mode: DecidedBy, reason: Reason) -> &'static str {
     match (mode, reason) {
         (DecidedBy::Open, Reason::Unlimited) => "the store does not answer: allowed by policy",

@@ -1,4 +1,4 @@
-//! JSON, appended piece by piece.
+//! Appends JSON to a buffer.
 
 /// Appends a whole number.
 #[inline]
@@ -23,8 +23,8 @@ pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Appends the inside of a string. Besides what JSON demands, all control characters are escaped: logs and terminals
-/// read answers too.
+/// Appends the content of a string. Escapes all control characters, more than JSON demands: responses end up in logs
+/// and terminals.
 #[inline]
 pub(super) fn escaped(out: &mut Vec<u8>, text: &str) {
     let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';

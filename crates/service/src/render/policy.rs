@@ -1,13 +1,13 @@
-//! A rule's limit as callers see it: the numbers of header fields, before anybody chose how to write them.
+//! A rule's limit as callers see it: the numbers of header fields, independent of the header style.
 
 use tollgate_core::{Limit, LimitKind, Span};
 use tollgate_engine::Ruling;
 use tollgate_rules::ruleset::Rule;
 
-/// What one rule tells a caller.
+/// The limit of one rule, as a caller sees it.
 ///
-/// Two waits, on purpose: `next` is when there is more than now, which is what the drafts' `t` means; `reset` is when
-/// everything is as if unused, which is what `X-RateLimit-Reset` has always meant.
+/// Two waits, on purpose: `next` is the time until `remaining` grows, as `t` in the drafts; `reset` is the time until
+/// the limit is as if unused, as `X-RateLimit-Reset` has always meant.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy<'a> {
     /// The rule's name.
@@ -16,7 +16,7 @@ pub struct Policy<'a> {
     pub resource: &'a str,
     /// Units per window: the rate.
     pub quota: u64,
-    /// The window in whole seconds; `None` if there is none, or none that whole seconds can say.
+    /// The window in whole seconds; `None` if there is none, or it is no whole number of seconds.
     pub window: Option<u64>,
     /// The most that can pass at once; equals `quota` but for buckets with a burst of their own.
     pub limit: u64,
@@ -26,31 +26,31 @@ pub struct Policy<'a> {
     pub remaining: u64,
     /// What is in use.
     pub used: u64,
-    /// Until `remaining` grows; `None` when it cannot, or when nobody knows.
+    /// Until `remaining` grows; `None` if it cannot, or if that is unknown.
     pub next: Option<Span>,
     /// Until the limit is as if unused.
     pub reset: Span,
-    /// Which of the policy's buckets it is about. Ours are secret; a style can show one that is not.
+    /// The partition key of the policy's bucket. Bucket digests are secret and never shown.
     pub partition: Option<&'a [u8]>,
 }
 
 impl<'a> Policy<'a> {
-    /// What a ruling tells; `None` if the rule sets no limit, or let pass without options.
+    /// The policy of a ruling; `None` if the rule sets no limit, or allowed without counting.
     #[inline]
     pub fn of(rule: &'a Rule, ruling: &Ruling) -> Option<Policy<'a>> {
         let limit = rule.limit.as_ref()?;
-        let seen = match &ruling.outcome {
-            Some(outcome) => Seen {
+        let view = match &ruling.outcome {
+            Some(outcome) => LimitView {
                 limit: outcome.limit,
                 remaining: outcome.remaining,
                 used: outcome.used,
                 next: outcome.next_unit_after,
                 reset: outcome.reset_after,
             },
-            None if ruling.refused() => Seen::closed(limit),
+            None if ruling.refused() => LimitView::closed(limit),
             None => return None,
         };
-        let Seen { limit: capacity, remaining, used, next, reset } = seen;
+        let LimitView { limit: capacity, remaining, used, next, reset } = view;
         let (quota, window) = quota_and_window(limit, ruling);
         let unit = (limit.kind() == LimitKind::Concurrency).then_some("concurrent-requests");
         let (name, resource) = (rule.name.as_str(), rule.resource.as_str());
@@ -70,7 +70,7 @@ impl<'a> Policy<'a> {
     }
 }
 
-struct Seen {
+struct LimitView {
     limit: u64,
     remaining: u64,
     used: u64,
@@ -78,18 +78,18 @@ struct Seen {
     reset: Span,
 }
 
-impl Seen {
-    /// A rule that refuses while the store is away: nothing can pass, until it may be asked again.
-    fn closed(limit: &Limit) -> Seen {
+impl LimitView {
+    /// A rule that denies while the store is away: nothing can pass until the next attempt.
+    fn closed(limit: &Limit) -> LimitView {
         let capacity = limit.capacity();
-        Seen { limit: capacity, remaining: 0, used: capacity, next: Some(Span::SECOND), reset: Span::SECOND }
+        LimitView { limit: capacity, remaining: 0, used: capacity, next: Some(Span::SECOND), reset: Span::SECOND }
     }
 }
 
-/// The rate in whole seconds. A window below one second is scaled to one; of any other fraction only the quota is said.
+/// The rate in whole seconds. A window below one second is scaled to one; any other fraction has no window.
 #[inline]
 fn quota_and_window(limit: &Limit, ruling: &Ruling) -> (u64, Option<u64>) {
-    // The limit that was asked may have come with the request.
+    // The limit may have come with the request.
     let asked = if ruling.window > Span::ZERO { ruling.window } else { limit.window() };
     let (quota, window, second) = (ruling.requests, asked.nanos(), Span::SECOND.nanos());
     match (window / second, window % second) {

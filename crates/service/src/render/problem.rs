@@ -1,24 +1,24 @@
-//! ProblemDetails details (RFC 9457): what is said where the status is not 200.
+//! Problem details (RFC 9457): the body where the status is not 200.
 
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{RequestError, Rule};
 
-use super::Detail;
 use super::body::{write_members, write_retry};
-use super::case::RenderInput;
+use super::input::RenderInput;
 use super::json::{escaped, number, string};
-use super::retry::Retry;
+use super::options::Detail;
+use super::retry::RetryHint;
 
 /// An error, for people and for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProblemDetails<'a> {
     /// The status.
     pub status: u16,
-    /// Stable name of the mistake, for machines.
+    /// Stable name of the error, for programs.
     pub code: &'a str,
-    /// What kind of mistake it is.
+    /// The kind of error.
     pub title: &'a str,
-    /// What was wrong this time.
+    /// What was wrong in this request.
     pub detail: &'a str,
     /// Path of the field that is wrong.
     pub field: Option<&'a str>,
@@ -49,101 +49,101 @@ pub(super) fn write(problem: &ProblemDetails<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The type of a refusal for the caller's own limit (draft-ietf-httpapi-ratelimit-headers), and its title.
+/// Type and title of a denial by a limit (draft-ietf-httpapi-ratelimit-headers).
 const QUOTA_EXCEEDED: &[u8] = b"{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
     \"title\":\"Quota exceeded\",\"status\":";
-/// The same for a refusal that is our own fault.
+/// Type and title of a denial without a store.
 const REDUCED_CAPACITY: &[u8] =
     b"{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\",\
     \"title\":\"Service unavailable\",\"status\":";
 
-/// Appends the object of a refusal: the problem, and then of the plain answer what is asked for.
-pub(super) fn write_refusal(case: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
-    let cause = Cause::of(case);
-    out.extend_from_slice(if case.is_closed { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
+/// Appends the object of a denial: the problem members, then those of the plain response that `detail` selects.
+pub(super) fn write_refusal(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
+    let cause = DenialCause::of(input);
+    out.extend_from_slice(if input.is_closed { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
     number(out, status.into());
     out.extend_from_slice(b",\"detail\":\"");
-    write_detail(cause, case, out);
+    write_detail(cause, input, out);
     out.extend_from_slice(b"\",\"violated-policies\":[");
-    if !case.is_closed {
-        write_violated(case.decision, out);
+    if !input.is_closed {
+        write_violated(input.decision, out);
     }
     out.extend_from_slice(b"],\"error\":\"");
-    out.extend_from_slice(if case.is_closed { b"store_unavailable" } else { b"rate_limited" });
+    out.extend_from_slice(if input.is_closed { b"store_unavailable" } else { b"rate_limited" });
     out.extend_from_slice(b"\",\"message\":\"");
-    write_message(cause, case.retry, out);
+    write_message(cause, input.retry, out);
     out.extend_from_slice(b"\",\"error_code\":");
-    string(out, cause.code(case.rule));
-    if let Some(url) = case.rule.and_then(|rule| rule.spec.doc_url.as_ref()) {
+    string(out, cause.code(input.rule));
+    if let Some(url) = input.rule.and_then(|rule| rule.spec.doc_url.as_ref()) {
         out.extend_from_slice(b",\"doc_url\":");
         string(out, url);
     }
     out.push(b',');
-    match (case.is_closed, detail) {
+    match (input.is_closed, detail) {
         (true, Detail::Public) => {
             out.extend_from_slice(b"\"allowed\":false");
-            write_retry(case, out);
+            write_retry(input, out);
         }
-        _ => write_members(case, detail, out),
+        _ => write_members(input, detail, out),
     }
     out.push(b'}');
 }
 
-/// Why a request was refused.
+/// Why a request was denied.
 #[derive(Clone, Copy)]
-enum Cause {
+enum DenialCause {
     Spent,
     TooCostly,
     StoreAway,
 }
 
-impl Cause {
-    fn of(case: &RenderInput<'_>) -> Cause {
-        match case.retry {
-            _ if case.is_closed => Cause::StoreAway,
-            Retry::Never => Cause::TooCostly,
-            _ => Cause::Spent,
+impl DenialCause {
+    fn of(input: &RenderInput<'_>) -> DenialCause {
+        match input.retry {
+            _ if input.is_closed => DenialCause::StoreAway,
+            RetryHint::Never => DenialCause::TooCostly,
+            _ => DenialCause::Spent,
         }
     }
 
-    /// Stable, for machines. A rule's own code says that its limit is reached; the other causes are not of its making.
+    /// Stable, for programs. A rule's own code means that its limit is reached; other causes have fixed codes.
     fn code(self, rule: Option<&Rule>) -> &str {
         match self {
-            Cause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
-            Cause::TooCostly => "cost_too_high",
-            Cause::StoreAway => "store_unavailable",
+            DenialCause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
+            DenialCause::TooCostly => "cost_too_high",
+            DenialCause::StoreAway => "store_unavailable",
         }
     }
 }
 
-fn write_detail(cause: Cause, case: &RenderInput<'_>, out: &mut Vec<u8>) {
+fn write_detail(cause: DenialCause, input: &RenderInput<'_>, out: &mut Vec<u8>) {
     let (before, after): (&str, &str) = match cause {
-        Cause::Spent => ("The limit of the rule '", "' is reached."),
-        Cause::TooCostly => ("The request costs more than the rule '", "' ever allows at once."),
-        Cause::StoreAway => {
+        DenialCause::Spent => ("The limit of the rule '", "' is reached."),
+        DenialCause::TooCostly => ("The request costs more than the rule '", "' ever allows at once."),
+        DenialCause::StoreAway => {
             return out
                 .extend_from_slice(b"Limits cannot be checked at the moment, and requests are refused meanwhile.");
         }
     };
     out.extend_from_slice(before.as_bytes());
-    escaped(out, case.policy.as_ref().map_or("", |policy| policy.name));
+    escaped(out, input.policy.as_ref().map_or("", |policy| policy.name));
     out.extend_from_slice(after.as_bytes());
 }
 
-fn write_message(cause: Cause, retry: Retry, out: &mut Vec<u8>) {
+fn write_message(cause: DenialCause, retry: RetryHint, out: &mut Vec<u8>) {
     out.extend_from_slice(match cause {
-        Cause::Spent => b"Too many requests.".as_slice(),
-        Cause::TooCostly => b"This request can never pass: its cost exceeds the limit.",
-        Cause::StoreAway => b"Limits cannot be checked at the moment.",
+        DenialCause::Spent => b"Too many requests.".as_slice(),
+        DenialCause::TooCostly => b"This request can never pass: its cost exceeds the limit.",
+        DenialCause::StoreAway => b"Limits cannot be checked at the moment.",
     });
-    if let Retry::After { secs, .. } = retry {
+    if let RetryHint::After { secs, .. } = retry {
         out.extend_from_slice(b" Retry after ");
         number(out, secs);
         out.extend_from_slice(b"s.");
     }
 }
 
-/// The names of all rules that refused; a shadow rule's refusal is none.
+/// The names of all enforced rules that denied.
 fn write_violated(decision: &Decision, out: &mut Vec<u8>) {
     let refused = decision.rulings().iter().filter(|ruling| ruling.enforced && Ruling::refused(ruling));
     for (index, rule) in refused.filter_map(|ruling| decision.rule(ruling)).enumerate() {

@@ -1,4 +1,4 @@
-//! How long a refused caller is asked to wait: never less than it must, and not the same for everybody.
+//! How long a denied caller should wait: never too short, and with jitter.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use tollgate_core::{Span, Wait};
 use tollgate_rules::duration;
 use tollgate_rules::problem::ParseError;
 
-/// What `Retry-After` adds to waits of two seconds and more, so that callers refused together come back apart.
+/// What `Retry-After` adds to waits of two seconds and more, so that callers denied together do not retry together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jitter {
     /// Nothing.
@@ -25,10 +25,10 @@ impl Default for Jitter {
 }
 
 impl Jitter {
-    /// Most seconds that are added where the store is away: everybody is refused then, at the same time.
+    /// Most seconds that are added while the store is away: all callers are denied then, at the same time.
     const WHILE_AWAY: u64 = 2;
 
-    /// The shortest wait that is spread.
+    /// The shortest wait with jitter.
     const FROM: Span = Span::from_secs(2);
 
     /// The most it adds to a wait.
@@ -44,21 +44,21 @@ impl Jitter {
         }
     }
 
-    /// Whole seconds that are enough for `wait`: every one from the wait to the wait with all that may be added is
-    /// equally likely, and `random` chooses.
+    /// Whole seconds that cover `wait`: uniform between the wait and the wait with the largest jitter; `random`
+    /// selects.
     fn spread(self, wait: Span, random: u64) -> u64 {
         let (first, last) = (wait.secs_ceil(), wait.plus(self.most(wait)).secs_ceil());
         first.saturating_add(chosen(last - first, random))
     }
 
-    /// Whole seconds to wait for a store that may be back in one.
+    /// Whole seconds to wait while the store is away.
     fn while_away(self, random: u64) -> u64 {
         let most = if self == Jitter::None { 0 } else { Jitter::WHILE_AWAY };
         1 + chosen(most, random)
     }
 }
 
-/// A number from 0 to `most`, all equally likely; `random` chooses.
+/// A uniform number from 0 to `most`; `random` selects.
 fn chosen(most: u64, random: u64) -> u64 {
     ((u128::from(random) * (u128::from(most) + 1)) >> 64) as u64
 }
@@ -86,10 +86,10 @@ impl FromStr for Jitter {
     }
 }
 
-/// What a caller is told about coming back.
+/// When a caller should retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Retry {
-    /// It was let pass.
+pub(super) enum RetryHint {
+    /// The request was allowed.
     Now,
     /// After so many whole seconds: `header` with jitter, `secs` without; the true wait is `millis`, rounded up.
     After { header: u64, secs: u64, millis: u64 },
@@ -97,25 +97,25 @@ pub(super) enum Retry {
     Never,
 }
 
-impl Retry {
-    /// Never earlier than `next`, which callers are told as `t`: a cost of nothing, refused by a bucket in debt, has to
-    /// wait for less than a unit.
+impl RetryHint {
+    /// Never earlier than `next`, which callers see as `t`: a cost of zero, denied by a bucket in debt, waits for less
+    /// than one unit.
     #[inline]
-    pub(super) fn of(wait: Wait, next: Option<Span>, jitter: Jitter, random: u64) -> Retry {
+    pub(super) fn of(wait: Wait, next: Option<Span>, jitter: Jitter, random: u64) -> RetryHint {
         match wait {
-            Wait::None => Retry::Now,
-            Wait::Never => Retry::Never,
+            Wait::None => RetryHint::Now,
+            Wait::Never => RetryHint::Never,
             Wait::For(wait) => {
                 let least = next.map_or(1, Span::secs_ceil).max(1);
                 let (header, secs) = (jitter.spread(wait, random).max(least), wait.secs_ceil().max(least));
-                Retry::After { header, secs, millis: wait.millis_ceil() }
+                RetryHint::After { header, secs, millis: wait.millis_ceil() }
             }
         }
     }
 
-    /// For everybody that is refused because the store is away.
-    pub(super) fn while_away(jitter: Jitter, random: u64) -> Retry {
-        Retry::After { header: jitter.while_away(random), secs: 1, millis: 1000 }
+    /// For callers that are denied because the store is away.
+    pub(super) fn while_away(jitter: Jitter, random: u64) -> RetryHint {
+        RetryHint::After { header: jitter.while_away(random), secs: 1, millis: 1000 }
     }
 }
 
@@ -126,8 +126,8 @@ mod tests {
     const LOTS: [u64; 5] = [0, 1 << 62, 1 << 63, 3 << 62, u64::MAX];
 
     fn secs(wait: Span, jitter: &str, random: u64) -> u64 {
-        match Retry::of(Wait::For(wait), None, jitter.parse().unwrap(), random) {
-            Retry::After { header, .. } => header,
+        match RetryHint::of(Wait::For(wait), None, jitter.parse().unwrap(), random) {
+            RetryHint::After { header, .. } => header,
             other => panic!("{other:?}"),
         }
     }
@@ -146,12 +146,12 @@ mod tests {
 
     #[test]
     fn what_is_not_the_header_is_exact() {
-        let retry = Retry::of(Wait::For(Span::from_millis(59_500)), None, Jitter::default(), u64::MAX);
-        assert_eq!(retry, Retry::After { header: 66, secs: 60, millis: 59_500 });
+        let retry = RetryHint::of(Wait::For(Span::from_millis(59_500)), None, Jitter::default(), u64::MAX);
+        assert_eq!(retry, RetryHint::After { header: 66, secs: 60, millis: 59_500 });
     }
 
     #[test]
-    fn callers_without_a_store_come_back_apart() {
+    fn retries_are_spread_while_the_store_is_away() {
         let header = |jitter: Jitter| LOTS.map(|random| jitter.while_away(random));
         assert_eq!(header(Jitter::default()), [1, 1, 2, 3, 3]);
         assert_eq!(header(Jitter::None), [1; 5]);
@@ -173,9 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_called_back_before_there_is_more() {
-        let retry = Retry::of(Wait::For(Span::from_millis(10)), Some(Span::from_secs(7)), Jitter::None, 0);
-        assert_eq!(retry, Retry::After { header: 7, secs: 7, millis: 10 });
+    fn no_retry_before_the_next_unit() {
+        let retry = RetryHint::of(Wait::For(Span::from_millis(10)), Some(Span::from_secs(7)), Jitter::None, 0);
+        assert_eq!(retry, RetryHint::After { header: 7, secs: 7, millis: 10 });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The families of header fields, as one table: a style is a list of fields, a field a list of parts.
 //!
-//! There is no RFC yet, and every revision of the draft renamed something. What is renamed next is a word in this table;
-//! the code that writes fields knows numbers and no names.
+//! There is no RFC yet, and every revision of the draft renamed something. The next renaming changes a word in this
+//! table; the code that writes fields knows no names.
 
 use std::str::FromStr;
 
@@ -10,28 +10,28 @@ use tollgate_rules::problem::ParseError;
 
 /// A family of header fields that some client or gateway understands.
 #[derive(Debug)]
-pub struct Style {
+pub struct HeaderStyle {
     /// Its names, the one we use first.
     pub names: &'static [&'static str],
     /// Its fields.
-    pub fields: &'static [Field],
+    pub fields: &'static [HeaderField],
 }
 
 /// A header field: runs of items, joined by commas.
 #[derive(Debug)]
-pub struct Field {
-    /// Its name, in the spelling of those who invented it.
+pub struct HeaderField {
+    /// Its name, in its original spelling.
     pub name: &'static str,
-    /// Whose items it has, and what stands in each.
-    pub runs: &'static [(Whose, Item)],
+    /// Which policies it lists, and the parts of each.
+    pub runs: &'static [(PolicySelector, HeaderItem)],
 }
 
-/// The parts of an item, each with the text before it. A part that has nothing to say is left out with that text.
-pub type Item = &'static [(&'static str, Part)];
+/// The parts of an item, each with the text before it. A part without a value is omitted with that text.
+pub type HeaderItem = &'static [(&'static str, HeaderPart)];
 
 /// Which policies a run of items is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum PolicySelector {
     /// The deciding rule's.
     Deciding,
     /// Those of every rule that limits the request.
@@ -40,12 +40,12 @@ pub enum Whose {
     Window(u64),
 }
 
-/// One thing to say about a policy.
+/// One value of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum HeaderPart {
     /// The rule's name, as a structured field's string.
     Name,
-    /// What the rule protects, as it stands.
+    /// The resource of the rule, unquoted.
     Resource,
     /// Units per window.
     Quota,
@@ -63,43 +63,46 @@ pub enum Part {
     Remaining,
     /// What is in use.
     Used,
-    /// Seconds until there is more, if there will be.
+    /// Seconds until `remaining` grows, if it will.
     Next,
-    /// The same, 0 if there will not be.
+    /// The same, 0 if it will not.
     NextOrZero,
-    /// Seconds until everything is as if unused.
+    /// Seconds until the limit is as if unused.
     ResetIn,
     /// The same as seconds since 1970.
     ResetAt,
 }
 
-/// A field that says one thing about the deciding rule.
+/// A field with one value of the deciding rule.
 macro_rules! one {
     ($name:literal, $part:ident) => {
-        Field { name: $name, runs: &[(Whose::Deciding, &[("", Part::$part)])] }
+        HeaderField { name: $name, runs: &[(PolicySelector::Deciding, &[("", HeaderPart::$part)])] }
     };
 }
 
-/// A field that says one thing about the rule with a certain window.
+/// A field with one value of the rule with a certain window.
 macro_rules! per {
     ($name:literal, $window:literal, $part:ident) => {
-        Field { name: $name, runs: &[(Whose::Window($window), &[("", Part::$part)])] }
+        HeaderField { name: $name, runs: &[(PolicySelector::Window($window), &[("", HeaderPart::$part)])] }
     };
 }
 
-/// The list of policies from the days when they had no names.
-const NAMELESS_POLICIES: Field = Field {
+/// The list of policies as older drafts have it, without names.
+const NAMELESS_POLICIES: HeaderField = HeaderField {
     name: "RateLimit-Policy",
-    runs: &[(Whose::Every, &[("", Part::Quota), (";w=", Part::Window), (";tollgate-burst=", Part::Burst)])],
+    runs: &[(
+        PolicySelector::Every,
+        &[("", HeaderPart::Quota), (";w=", HeaderPart::Window), (";tollgate-burst=", HeaderPart::Burst)],
+    )],
 };
 
-/// Every style. Their order is that of the fields in an answer.
+/// Every style, in the order of the fields in a response.
 ///
-/// The drafts' `t` and `reset` are [`Part::Next`]: draft 11 wants the time in which no more than `r` can be used, the
-/// older ones want it no later than `Retry-After`, and the time to a full bucket is neither. `X-RateLimit-Reset` is
+/// The drafts' `t` and `reset` are [`HeaderPart::Next`]: draft 11 wants the time in which no more than `r` can be used,
+/// the older ones want it no later than `Retry-After`, and the time to a full bucket is neither. `X-RateLimit-Reset` is
 /// the full reset and agrees with `reset_at` in the body.
-pub static STYLES: [Style; 10] = [
-    Style {
+pub static STYLES: [HeaderStyle; 10] = [
+    HeaderStyle {
         names: &["x-ratelimit"],
         fields: &[
             one!("X-RateLimit-Limit", Limit),
@@ -108,7 +111,7 @@ pub static STYLES: [Style; 10] = [
             one!("X-RateLimit-Resource", Resource),
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["x-ratelimit-delta"],
         fields: &[
             one!("X-RateLimit-Limit", Limit),
@@ -117,7 +120,7 @@ pub static STYLES: [Style; 10] = [
             one!("X-RateLimit-Resource", Resource),
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["github"],
         fields: &[
             one!("X-RateLimit-Limit", Limit),
@@ -127,7 +130,7 @@ pub static STYLES: [Style; 10] = [
             one!("X-RateLimit-Resource", Resource),
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["twitter"],
         fields: &[
             one!("x-rate-limit-limit", Limit),
@@ -136,21 +139,24 @@ pub static STYLES: [Style; 10] = [
             one!("x-rate-limit-resource", Resource),
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["envoy"],
         fields: &[
-            Field {
+            HeaderField {
                 name: "X-RateLimit-Limit",
                 runs: &[
-                    (Whose::Deciding, &[("", Part::Limit)]),
-                    (Whose::Every, &[("", Part::Quota), (";w=", Part::Window), (";name=", Part::Name)]),
+                    (PolicySelector::Deciding, &[("", HeaderPart::Limit)]),
+                    (
+                        PolicySelector::Every,
+                        &[("", HeaderPart::Quota), (";w=", HeaderPart::Window), (";name=", HeaderPart::Name)],
+                    ),
                 ],
             },
             one!("X-RateLimit-Remaining", Remaining),
             one!("X-RateLimit-Reset", ResetIn),
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["kong"],
         fields: &[
             per!("X-RateLimit-Limit-Second", 1, Limit),
@@ -163,46 +169,55 @@ pub static STYLES: [Style; 10] = [
             per!("X-RateLimit-Remaining-Day", 86_400, Remaining),
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["draft-11", "draft-10", "draft-09", "draft-08"],
         fields: &[
-            Field {
+            HeaderField {
                 name: "RateLimit-Policy",
                 runs: &[(
-                    Whose::Every,
+                    PolicySelector::Every,
                     &[
-                        ("", Part::Name),
-                        (";q=", Part::Quota),
-                        (";qu=", Part::Unit),
-                        (";w=", Part::Window),
-                        (";pk=", Part::Partition),
-                        (";tollgate-burst=", Part::Burst),
+                        ("", HeaderPart::Name),
+                        (";q=", HeaderPart::Quota),
+                        (";qu=", HeaderPart::Unit),
+                        (";w=", HeaderPart::Window),
+                        (";pk=", HeaderPart::Partition),
+                        (";tollgate-burst=", HeaderPart::Burst),
                     ],
                 )],
             },
-            Field {
+            HeaderField {
                 name: "RateLimit",
                 runs: &[(
-                    Whose::Every,
-                    &[("", Part::Name), (";r=", Part::Remaining), (";t=", Part::Next), (";pk=", Part::Partition)],
+                    PolicySelector::Every,
+                    &[
+                        ("", HeaderPart::Name),
+                        (";r=", HeaderPart::Remaining),
+                        (";t=", HeaderPart::Next),
+                        (";pk=", HeaderPart::Partition),
+                    ],
                 )],
             },
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["draft-07"],
         fields: &[
             NAMELESS_POLICIES,
-            Field {
+            HeaderField {
                 name: "RateLimit",
                 runs: &[(
-                    Whose::Deciding,
-                    &[("limit=", Part::Limit), (", remaining=", Part::Remaining), (", reset=", Part::NextOrZero)],
+                    PolicySelector::Deciding,
+                    &[
+                        ("limit=", HeaderPart::Limit),
+                        (", remaining=", HeaderPart::Remaining),
+                        (", reset=", HeaderPart::NextOrZero),
+                    ],
                 )],
             },
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["draft-06", "draft-05", "draft-04"],
         fields: &[
             NAMELESS_POLICIES,
@@ -211,7 +226,7 @@ pub static STYLES: [Style; 10] = [
             one!("RateLimit-Reset", NextOrZero),
         ],
     },
-    Style {
+    HeaderStyle {
         names: &["ratelimit-epoch"],
         fields: &[
             one!("RateLimit-Limit", Limit),
@@ -221,38 +236,38 @@ pub static STYLES: [Style; 10] = [
     },
 ];
 
-impl Style {
+impl HeaderStyle {
     /// The name we use.
     pub fn name(&self) -> &'static str {
         self.names.first().copied().unwrap_or_default()
     }
 
     /// A field that both would write.
-    fn clash(&self, other: &Style) -> Option<&'static str> {
-        let writes = |field: &&Field| other.fields.iter().any(|twin| twin.name.eq_ignore_ascii_case(field.name));
+    fn clash(&self, other: &HeaderStyle) -> Option<&'static str> {
+        let writes = |field: &&HeaderField| other.fields.iter().any(|twin| twin.name.eq_ignore_ascii_case(field.name));
         self.fields.iter().find(writes).map(|field| field.name)
     }
 }
 
-/// Which styles are sent: a set of rows of [`STYLES`], none of which writes a field of another.
+/// The enabled styles: a set of rows of [`STYLES`], no two of which write the same field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Styles(u16);
+pub struct HeaderStyles(u16);
 
-impl Styles {
+impl HeaderStyles {
     /// No fields about limits at all; `Retry-After` is sent regardless.
-    pub const NONE: Styles = Styles(0);
+    pub const NONE: HeaderStyles = HeaderStyles(0);
 
     /// The styles, in the order of the table.
     #[inline]
-    pub fn iter(self) -> impl Iterator<Item = &'static Style> {
+    pub fn iter(self) -> impl Iterator<Item = &'static HeaderStyle> {
         STYLES.iter().enumerate().filter(move |(place, _)| self.0 & (1 << place) != 0).map(|(_, style)| style)
     }
 
-    fn with(self, text: &str) -> Result<Styles, ParseError> {
+    fn with(self, text: &str) -> Result<HeaderStyles, ParseError> {
         let Some(place) = STYLES.iter().position(|style| style.names.contains(&text)) else {
             return Err(unknown(text));
         };
-        let new = Styles(1 << place);
+        let new = HeaderStyles(1 << place);
         let clash = new.iter().find_map(|new| self.iter().find_map(|old| Some((old, new, new.clash(old)?))));
         match clash {
             Some((old, new, _)) if old.name() == new.name() => {
@@ -262,35 +277,35 @@ impl Styles {
                 format!("the header styles `{}` and `{}` both write {field}", old.name(), new.name()),
                 "choose one of them",
             )),
-            None => Ok(Styles(self.0 | new.0)),
+            None => Ok(HeaderStyles(self.0 | new.0)),
         }
     }
 }
 
 /// The styles of most clients in use, and of those to come.
-impl Default for Styles {
+impl Default for HeaderStyles {
     fn default() -> Self {
-        let usual = |style: &Style| matches!(style.name(), "x-ratelimit" | "draft-11");
+        let usual = |style: &HeaderStyle| matches!(style.name(), "x-ratelimit" | "draft-11");
         let places = STYLES.iter().enumerate().filter(|(_, style)| usual(style));
-        places.fold(Styles::NONE, |styles, (place, _)| Styles(styles.0 | 1 << place))
+        places.fold(HeaderStyles::NONE, |styles, (place, _)| HeaderStyles(styles.0 | 1 << place))
     }
 }
 
-impl FromStr for Styles {
+impl FromStr for HeaderStyles {
     type Err = ParseError;
 
     /// Reads names with commas between them: `x-ratelimit,draft-11`; or `none`.
-    fn from_str(text: &str) -> Result<Styles, ParseError> {
+    fn from_str(text: &str) -> Result<HeaderStyles, ParseError> {
         if matches!(text.trim(), "none" | "off") {
-            return Ok(Styles::NONE);
+            return Ok(HeaderStyles::NONE);
         }
-        text.split(',').map(str::trim).try_fold(Styles::NONE, Styles::with)
+        text.split(',').map(str::trim).try_fold(HeaderStyles::NONE, HeaderStyles::with)
     }
 }
 
-impl std::fmt::Display for Styles {
+impl std::fmt::Display for HeaderStyles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if *self == Styles::NONE {
+        if *self == HeaderStyles::NONE {
             return f.write_str("none");
         }
         self.iter().enumerate().try_for_each(|(place, style)| {
@@ -317,8 +332,8 @@ mod tests {
 
     #[test]
     fn styles_are_read_by_any_of_their_names() {
-        let read = |text: &str| text.parse::<Styles>().map(|styles| styles.to_string());
-        assert_eq!(Styles::default().to_string(), "x-ratelimit,draft-11");
+        let read = |text: &str| text.parse::<HeaderStyles>().map(|styles| styles.to_string());
+        assert_eq!(HeaderStyles::default().to_string(), "x-ratelimit,draft-11");
         assert_eq!(read("draft-09, x-ratelimit"), Ok("x-ratelimit,draft-11".to_owned()));
         assert_eq!(read("draft-04"), Ok("draft-06".to_owned()));
         assert_eq!(read("kong,twitter,envoy"), Ok("twitter,envoy,kong".to_owned()));
@@ -330,7 +345,7 @@ mod tests {
 
     #[test]
     fn styles_that_write_the_same_field_are_refused() {
-        let fault = |text: &str| text.parse::<Styles>().expect_err(text).to_string();
+        let fault = |text: &str| text.parse::<HeaderStyles>().expect_err(text).to_string();
         assert_eq!(
             fault("x-ratelimit,github"),
             "the header styles `x-ratelimit` and `github` both write X-RateLimit-Limit; choose one of them"

@@ -1,4 +1,4 @@
-//! Values of header fields: text that HTTP and structured fields (RFC 9651) can carry, whatever goes in.
+//! Values of header fields, always valid in HTTP and structured fields (RFC 9651).
 
 use std::io::Write;
 
@@ -6,21 +6,21 @@ use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use tollgate_core::{Span, Time};
 
-use super::Policy;
 use super::json::number;
-use super::style::{Field, Item, Part, Styles, Whose};
-use crate::Fields;
+use super::policy::Policy;
+use super::style::{HeaderField, HeaderItem, HeaderPart, HeaderStyles, PolicySelector};
+use crate::reply::HeaderFields;
 
 /// The largest integer of a structured field: fifteen digits.
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
-/// Adds the fields of all `styles`. Without a deciding policy there is nothing to say, and no field.
+/// Adds the fields of all `styles`; none without a deciding policy.
 pub(super) fn write<'a>(
-    styles: Styles,
+    styles: HeaderStyles,
     now: Time,
     deciding: Option<&Policy<'_>>,
     every: impl Iterator<Item = Policy<'a>> + Clone,
-    fields: &mut Fields,
+    fields: &mut HeaderFields,
 ) {
     let Some(deciding) = deciding else { return };
     for field in styles.iter().flat_map(|style| style.fields) {
@@ -30,33 +30,33 @@ pub(super) fn write<'a>(
     }
 }
 
-fn applies<'a>(field: &Field, mut every: impl Iterator<Item = Policy<'a>>) -> bool {
+fn applies<'a>(field: &HeaderField, mut every: impl Iterator<Item = Policy<'a>>) -> bool {
     match field.runs {
-        [(Whose::Window(window), _)] => every.any(|policy| policy.window == Some(*window)),
+        [(PolicySelector::Window(window), _)] => every.any(|policy| policy.window == Some(*window)),
         _ => true,
     }
 }
 
 #[inline]
 fn write_field<'a>(
-    field: &Field,
+    field: &HeaderField,
     now: Time,
     deciding: &Policy<'_>,
     every: impl Iterator<Item = Policy<'a>> + Clone,
     out: &mut Vec<u8>,
 ) {
     let start = out.len();
-    let mut add = |policy: &Policy<'_>, item: Item| {
+    let mut add = |policy: &Policy<'_>, item: HeaderItem| {
         if out.len() > start {
             out.extend_from_slice(b", ");
         }
         item.iter().for_each(|(before, part)| write_part(*part, before, policy, now, out));
     };
-    for (whose, item) in field.runs {
-        match whose {
-            Whose::Deciding => add(deciding, item),
-            Whose::Every => every.clone().for_each(|policy| add(&policy, item)),
-            Whose::Window(window) => {
+    for (selector, item) in field.runs {
+        match selector {
+            PolicySelector::Deciding => add(deciding, item),
+            PolicySelector::Every => every.clone().for_each(|policy| add(&policy, item)),
+            PolicySelector::Window(window) => {
                 let mut within = every.clone().filter(|policy| policy.window == Some(*window));
                 within.next().iter().for_each(|policy| add(policy, item));
             }
@@ -65,19 +65,21 @@ fn write_field<'a>(
 }
 
 #[inline]
-fn write_part(part: Part, before: &str, policy: &Policy<'_>, now: Time, out: &mut Vec<u8>) {
+fn write_part(part: HeaderPart, before: &str, policy: &Policy<'_>, now: Time, out: &mut Vec<u8>) {
     let value = match part {
-        Part::Quota => Some(policy.quota),
-        Part::Window => policy.window,
-        Part::Burst => (policy.limit != policy.quota).then_some(policy.limit),
-        Part::Limit => Some(policy.limit),
-        Part::Remaining => Some(policy.remaining),
-        Part::Used => Some(policy.used),
-        Part::Next => policy.next.map(Span::secs_ceil),
-        Part::NextOrZero => Some(policy.next.map_or(0, Span::secs_ceil)),
-        Part::ResetIn => Some(policy.reset.secs_ceil()),
-        Part::ResetAt => Some(now.after(policy.reset).secs_ceil()),
-        Part::Name | Part::Resource | Part::Unit | Part::Partition => return write_text(part, before, policy, out),
+        HeaderPart::Quota => Some(policy.quota),
+        HeaderPart::Window => policy.window,
+        HeaderPart::Burst => (policy.limit != policy.quota).then_some(policy.limit),
+        HeaderPart::Limit => Some(policy.limit),
+        HeaderPart::Remaining => Some(policy.remaining),
+        HeaderPart::Used => Some(policy.used),
+        HeaderPart::Next => policy.next.map(Span::secs_ceil),
+        HeaderPart::NextOrZero => Some(policy.next.map_or(0, Span::secs_ceil)),
+        HeaderPart::ResetIn => Some(policy.reset.secs_ceil()),
+        HeaderPart::ResetAt => Some(now.after(policy.reset).secs_ceil()),
+        HeaderPart::Name | HeaderPart::Resource | HeaderPart::Unit | HeaderPart::Partition => {
+            return write_text(part, before, policy, out);
+        }
     };
     if let Some(value) = value {
         out.extend_from_slice(before.as_bytes());
@@ -85,11 +87,11 @@ fn write_part(part: Part, before: &str, policy: &Policy<'_>, now: Time, out: &mu
     }
 }
 
-fn write_text(part: Part, before: &str, policy: &Policy<'_>, out: &mut Vec<u8>) {
+fn write_text(part: HeaderPart, before: &str, policy: &Policy<'_>, out: &mut Vec<u8>) {
     let (text, partition) = match part {
-        Part::Name => (Some(policy.name), None),
-        Part::Resource => return visible(out, policy.resource, false),
-        Part::Unit => (policy.unit, None),
+        HeaderPart::Name => (Some(policy.name), None),
+        HeaderPart::Resource => return visible(out, policy.resource, false),
+        HeaderPart::Unit => (policy.unit, None),
         _ => (None, policy.partition),
     };
     if text.is_none() && partition.is_none() {
@@ -108,8 +110,8 @@ fn write_text(part: Part, before: &str, policy: &Policy<'_>, out: &mut Vec<u8>) 
     }
 }
 
-/// Appends text as visible ASCII. Rules from a file have no other names; those made by hand may, and what cannot stand
-/// in a field is percent-encoded rather than sent or dropped.
+/// Appends text as visible ASCII. Names from rules files are always ASCII; other characters of rules built in code are
+/// percent-encoded.
 #[inline]
 fn visible(out: &mut Vec<u8>, text: &str, quoted: bool) {
     let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';

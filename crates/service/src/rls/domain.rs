@@ -1,4 +1,4 @@
-//! RlsConfig whose rules are files of envoyproxy/ratelimit: answered as that service answers, and counted as it counts.
+//! Domains whose rules are files of envoyproxy/ratelimit: answered and counted as that service does.
 
 use tollgate_core::Enforcement;
 use tollgate_engine::{Decision, Ruling};
@@ -11,57 +11,29 @@ use tollgate_telemetry::{RlsCallEnd, RlsObservation};
 use super::metadata;
 use super::read::ParsedRls;
 use super::write::{count_before_others, is_over};
+use crate::rls_config::RlsConfig;
 use crate::service::Service;
 
-/// How domains of envoyproxy/ratelimit's files are answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RlsConfig {
-    /// From this percentage of a limit on, hits count as near it.
-    pub near_percent: u64,
-    /// Deny nothing, whatever the descriptors say.
-    pub shadow: bool,
-    /// Names of the header fields for limit, remaining and reset.
-    pub headers: Option<[String; 3]>,
-    /// Answer with dynamic metadata.
-    pub metadata: bool,
-    /// Count only what is over its limit once any descriptor is.
-    pub stops_counting: bool,
-    /// Answer calls that cannot be decided with UNKNOWN.
-    pub unknown_errors: bool,
-}
-
-impl Default for RlsConfig {
-    fn default() -> RlsConfig {
-        RlsConfig {
-            near_percent: 80,
-            shadow: false,
-            headers: None,
-            metadata: false,
-            stops_counting: false,
-            unknown_errors: false,
-        }
-    }
-}
-
 impl RlsConfig {
-    /// Says the rest about a request: whether all of it may pass, what goes along, and what is counted.
+    /// Completes the response of such a domain: overall code, metadata, headers and statistics.
     pub(super) fn complete(
         &self,
         service: &Service,
-        asked: &ParsedRls<'_>,
-        turns: &[Decision],
+        parsed: &ParsedRls<'_>,
+        rounds: &[Decision],
         response: &mut RateLimitResponse,
     ) {
         let over = |(decision, ruling, _): &(&Decision, &Ruling, &EnvoyRule)| {
-            is_over(decision, ruling, |place| asked.hits_in_turn(place))
+            is_over(decision, ruling, |place| parsed.hits_in_order(place))
         };
-        let rulings = turns.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
+        let rulings =
+            rounds.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
         let mut rules: Vec<(&Decision, &Ruling, &EnvoyRule)> = rulings
             .filter_map(|(decision, ruling)| Some((decision, ruling, decision.rule(ruling)?.envoy.as_deref()?)))
             .collect();
         rules.sort_by_key(|(_, ruling, _)| ruling.request);
         for (decision, ruling, rule) in &rules {
-            self.count(service, asked, decision, ruling, rule);
+            self.count(service, parsed, decision, ruling, rule);
         }
         let mut quotas = rules.iter().filter(|(_, _, rule)| rule.quota_mode).peekable();
         let spent = quotas.peek().is_some() && quotas.all(over);
@@ -74,7 +46,7 @@ impl RlsConfig {
         }
         if self.metadata {
             let passing = rules.iter().filter(|rule| !over(rule)).filter_map(|(_, _, rule)| rule.metadata.as_ref());
-            response.dynamic_metadata = Some(metadata::of(asked.message, passing));
+            response.dynamic_metadata = Some(metadata::of(parsed.message, passing));
         }
         if let Some(names) = &self.headers {
             let is_quota = |place: usize| {
@@ -84,18 +56,18 @@ impl RlsConfig {
         }
     }
 
-    fn count(&self, service: &Service, asked: &ParsedRls<'_>, decision: &Decision, ruling: &Ruling, rule: &EnvoyRule) {
-        let Some((entries, hits)) = asked.descriptor(ruling.request) else { return };
+    fn count(&self, service: &Service, parsed: &ParsedRls<'_>, decision: &Decision, ruling: &Ruling, rule: &EnvoyRule) {
+        let Some((entries, hits)) = parsed.descriptor(ruling.request) else { return };
         let Some(outcome) = &ruling.outcome else { return };
         let near = (u128::from(outcome.limit) * u128::from(self.near_percent) / 100) as u64; // at most the limit
-        let used = count_before_others(decision, ruling, |place| asked.hits_in_turn(place)).unwrap_or(outcome.used);
-        let sight = RlsObservation { hits, used, limit: outcome.limit, near, shadow: rule.shadow_mode };
-        service.rls_stats.count(&rule.stat_key(entries), &sight);
+        let used = count_before_others(decision, ruling, |place| parsed.hits_in_order(place)).unwrap_or(outcome.used);
+        let observation = RlsObservation { hits, used, limit: outcome.limit, near, shadow: rule.shadow_mode };
+        service.rls_stats.count(&rule.stat_key(entries), &observation);
     }
 }
 
-/// About the last descriptor that refuses the request, or else about the one with the least left. Those of a quota refuse
-/// nothing by themselves.
+/// Headers about the last descriptor that denies the request, or else about the one with the least left. Quota
+/// descriptors deny nothing by themselves.
 fn headers(names: &[String; 3], response: &RateLimitResponse, is_quota: impl Fn(usize) -> bool) -> Vec<HeaderValue> {
     let limited = || response.statuses.iter().enumerate().filter(|(_, status)| status.current_limit.is_some());
     let refuses = |(place, status): &(usize, &DescriptorStatus)| status.code() == Code::OverLimit && !is_quota(*place);

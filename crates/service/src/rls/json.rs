@@ -1,4 +1,4 @@
-//! The same over HTTP, as JSON: what envoyproxy/ratelimit offers at `POST /json`.
+//! Rate limit requests as JSON over HTTP: `POST /json` of envoyproxy/ratelimit.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 use tollgate_proto::{HeaderValue, RateLimitDescriptor};
 
-/// A body that is not a request: where, and why.
+/// A malformed body: where, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RlsJsonError {
     /// The path to the value.
@@ -20,7 +20,7 @@ pub struct RlsJsonError {
     pub detail: &'static str,
 }
 
-/// Reads a request. Names are those of the proto, in camel case or as they are there.
+/// Reads a request. Field names are those of the proto, in camel case or snake case.
 pub fn read(body: &[u8]) -> Result<RateLimitRequest, RlsJsonError> {
     let value: Value = serde_json::from_slice(body).map_err(|_| wrong("", "the body should be JSON"))?;
     let mut fields = Object::new(&value, "")?;
@@ -81,7 +81,7 @@ fn flag(value: &Value, at: &str) -> Result<bool, RlsJsonError> {
     value.as_bool().ok_or_else(|| wrong(at, "should be true or false"))
 }
 
-/// Numbers of 64 bits are texts in this kind of JSON, and numbers are taken too.
+/// Protobuf JSON writes 64-bit numbers as strings; plain numbers are accepted too.
 fn number<N: TryFrom<u64>>(value: &Value, at: &str) -> Result<N, RlsJsonError> {
     let number = match value {
         Value::String(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
@@ -90,7 +90,7 @@ fn number<N: TryFrom<u64>>(value: &Value, at: &str) -> Result<N, RlsJsonError> {
     number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| wrong(at, "should be a whole number from 0"))
 }
 
-/// `1.0` is a whole number too. Beyond 2^53 nobody can tell.
+/// `1.0` is a whole number too; beyond 2^53 a float is not exact.
 fn whole(number: f64) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number)).then_some(number as u64)
 }
@@ -99,7 +99,7 @@ fn wrong(field: &str, detail: &'static str) -> RlsJsonError {
     RlsJsonError { field: field.to_owned(), detail }
 }
 
-/// An object whose members are taken one by one; what is left over is a mistake.
+/// An object whose members are taken one by one; a remaining member is an error.
 struct Object<'a> {
     members: Vec<(&'a str, &'a Value)>,
     at: String,
@@ -162,7 +162,7 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// Writes an answer, and its status. Members that say nothing are left out, as proto3 does.
+/// The response body and its HTTP status. Default values are omitted, as in proto3.
 pub fn write(response: &RateLimitResponse) -> (u16, String) {
     let mut fields = Map::new();
     fields.insert("overallCode".to_owned(), response.overall_code().as_str_name().into());

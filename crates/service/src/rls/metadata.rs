@@ -1,4 +1,4 @@
-//! Dynamic metadata of an answer, for filters behind Envoy's: what was asked, and what the limits that passed have to say.
+//! Dynamic metadata of a response, for later filters of Envoy: the request, and the metadata of limits that passed.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -56,7 +56,7 @@ fn shown(limit: &RateLimitOverride) -> String {
     shown
 }
 
-/// What is there already stays; maps in maps are merged likewise. Metadata that is no map has no names to go by.
+/// Merges maps recursively; existing values win. Metadata other than a map is ignored.
 fn merge(into: &mut BTreeMap<String, Value>, metadata: &Metadata) {
     let Metadata::Map(members) = metadata else { return };
     for (name, member) in members {

@@ -1,21 +1,23 @@
 //! Envoy's rate limit service: a `RateLimitRequest` becomes requests, their decision a `RateLimitResponse`.
 //!
-//! Knows nothing of sockets: [`tollgate_grpc`] carries it, and `POST /json` does. Every descriptor is one request, its
-//! entries are attributes, its domain is the namespace; all of them are decided together, all or nothing. Where two ask
-//! different things of one bucket, they are decided in turn. Descriptors with negative hits give units back and are no
-//! part of the decision.
+//! Without sockets: gRPC and `POST /json` call it. Every descriptor is one request; its entries are attributes, the
+//! domain is the namespace. All descriptors are decided together, all or nothing. Descriptors that ask different things
+//! of one bucket are decided in separate rounds. Descriptors with negative hits refund units and are not part of the
+//! decision.
 
 mod domain;
+mod error;
 mod json;
+mod limits;
 mod metadata;
 pub(crate) mod read;
 pub(crate) mod write;
 
-pub use domain::RlsConfig;
+pub use error::RlsError;
 pub use json::{RlsJsonError, read as read_json, write as write_json};
 pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
-use std::fmt;
+pub use crate::rls_config::RlsConfig;
 
 use tollgate_core::Purpose;
 use tollgate_engine::{DecidedBy, Decision, Undecided, Verdict};
@@ -25,122 +27,103 @@ use self::read::ParsedRls;
 use self::write::RlsDecisions;
 use crate::service::Service;
 
-/// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RlsError {
-    /// The caller's mistake; nothing was charged.
-    Invalid(String),
-    /// Units could not be given back: the store is away.
-    StoreUnavailable,
-}
-
-impl fmt::Display for RlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RlsError::Invalid(why) => f.write_str(why),
-            RlsError::StoreUnavailable => f.write_str("the store did not answer; nothing was given back"),
-        }
-    }
-}
-
-impl std::error::Error for RlsError {}
-
-/// What is answered to a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub struct RlsAnswer {
-    /// What Envoy is told.
+    /// The message for Envoy.
     pub response: RateLimitResponse,
-    /// It is refused because the store is away, and by no limit of the caller's. Envoy is told OVER_LIMIT all the same: it
-    /// lets requests pass whose rate limit service fails.
+    /// Denied because the store is away, not by a limit. Envoy still gets OVER_LIMIT: on an error it would let the
+    /// request pass.
     pub is_closed: bool,
 }
 
-/// What became of a request at once.
+/// The result of an immediate attempt.
 pub enum RlsOutcome {
-    /// It was answered.
+    /// Answered.
     Done(Result<RlsAnswer, RlsError>),
-    /// The store has to be waited for, and nothing was charged yet: what is left to be decided, if it was looked at.
+    /// The store must be waited for; nothing was charged yet. Holds the undecided request if matching was done.
     Later(Option<Undecided>),
 }
 
-/// Answers what can be decided at once.
+/// Answers at once if the store does.
 pub fn try_now(service: &Service, request: &RateLimitRequest) -> RlsOutcome {
     let start = service.clock.now();
-    let asked = match ParsedRls::read(request, &service.engine.rules(), start) {
-        Ok(asked) if asked.gives_back() || asked.turns() > 1 || looks_first(service, &asked) => {
+    let parsed = match ParsedRls::read(request, &service.engine.rules(), start) {
+        Ok(parsed) if parsed.has_refunds() || parsed.rounds() > 1 || needs_peek(service, &parsed) => {
             return RlsOutcome::Later(None);
         }
-        Ok(asked) => asked,
+        Ok(parsed) => parsed,
         Err(refused) => return RlsOutcome::Done(Err(refused)),
     };
-    let decision = match service.engine.try_decide(&asked.requests(0)) {
+    let decision = match service.engine.try_decide(&parsed.requests(0)) {
         Ok(decision) => decision,
         Err(undecided) => return RlsOutcome::Later(Some(undecided)),
     };
     service.record_latency(start);
-    let answer = RlsDecisions { turns: std::slice::from_ref(&decision), given: None };
-    RlsOutcome::Done(valid(&decision).map(|()| conclude(service, &asked, answer)))
+    let answer = RlsDecisions { rounds: std::slice::from_ref(&decision), refunded: None };
+    RlsOutcome::Done(check_valid(&decision).map(|()| build_answer(service, &parsed, answer)))
 }
 
-/// Answers, whoever has to be waited for. `begun` is what [`try_now`] left of the first turn.
+/// Answers, waiting for the store where needed. `begun` is what [`try_now`] left of the first round.
 pub async fn should_rate_limit(
     service: &Service,
     request: &RateLimitRequest,
     mut begun: Option<Undecided>,
 ) -> Result<RlsAnswer, RlsError> {
     let start = service.clock.now();
-    let mut asked = ParsedRls::read(request, &service.engine.rules(), start)?;
-    if begun.is_none() && looks_first(service, &asked) {
+    let mut parsed = ParsedRls::read(request, &service.engine.rules(), start)?;
+    if begun.is_none() && needs_peek(service, &parsed) {
         let mut over = Vec::new();
-        for turn in 0..asked.turns() {
-            let look = Box::pin(service.engine.look_at_all(&asked.requests(turn))).await; // large, and rare
-            valid(&look)?;
+        for round in 0..parsed.rounds() {
+            let look = Box::pin(service.engine.look_at_all(&parsed.requests(round))).await; // large, and rare
+            check_valid(&look)?;
             over.extend(look.rulings().iter().filter(|ruling| ruling.refused()).map(|ruling| ruling.request));
         }
-        asked.count_only(&over);
+        parsed.count_only(&over);
     }
-    let mut turns: Vec<Decision> = Vec::new();
-    for turn in 0..asked.turns() {
-        let mut requests = asked.requests(turn);
-        // Rules of our own charge all or nothing: after a refusal, the rest is only told how it stands.
-        if !asked.is_domain && turns.iter().any(|before| !before.is_allowed()) {
+    let mut rounds: Vec<Decision> = Vec::new();
+    for round in 0..parsed.rounds() {
+        let mut requests = parsed.requests(round);
+        // Outside of domains all or nothing is charged: after a denial, the rest only peeks.
+        if !parsed.is_domain && rounds.iter().any(|before| !before.is_allowed()) {
             requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
         }
         let decision = match begun.take() {
             Some(undecided) => service.engine.decide_later(&requests, undecided).await,
             None => service.engine.decide_all(&requests).await,
         };
-        valid(&decision)?;
-        turns.push(decision);
+        check_valid(&decision)?;
+        rounds.push(decision);
     }
     service.record_latency(start);
-    let given = match asked.gives_back() {
-        true => Some(service.engine.refund(&asked.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
+    let refunded = match parsed.has_refunds() {
+        true => Some(service.engine.refund(&parsed.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
         false => None,
     };
-    given.as_ref().map_or(Ok(()), valid)?;
-    Ok(conclude(service, &asked, RlsDecisions { turns: &turns, given: given.as_ref() }))
+    refunded.as_ref().map_or(Ok(()), check_valid)?;
+    Ok(build_answer(service, &parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }))
 }
 
-/// Whether what is counted depends on what is over its limit: two steps, as there, and so not exact under contention.
-fn looks_first(service: &Service, asked: &ParsedRls<'_>) -> bool {
-    service.rls.stops_counting && asked.is_domain && asked.parts().len() > 1
+/// True if counting depends on which descriptors are over their limits. That takes two steps, as in
+/// envoyproxy/ratelimit, and is not exact under contention.
+fn needs_peek(service: &Service, parsed: &ParsedRls<'_>) -> bool {
+    service.rls.stops_counting && parsed.is_domain && parsed.parts().len() > 1
 }
 
-fn valid(decision: &Decision) -> Result<(), RlsError> {
+fn check_valid(decision: &Decision) -> Result<(), RlsError> {
     match &decision.verdict {
         Verdict::Invalid(error) => Err(RlsError::Invalid(error.to_string())),
         _ => Ok(()),
     }
 }
 
-fn conclude(service: &Service, asked: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RlsAnswer {
-    let mut response = write::response(asked, answer);
-    match asked.is_domain {
-        true => service.rls.complete(service, asked, answer.turns, &mut response),
+fn build_answer(service: &Service, parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RlsAnswer {
+    let mut response = write::response(parsed, answer);
+    match parsed.is_domain {
+        true => service.rls.complete(service, parsed, answer.rounds, &mut response),
         false => write::add_headers(&service.render, answer, &mut response),
     }
-    let mut refusals = answer.turns.iter().filter(|turn| !turn.is_allowed()).peekable();
-    let is_closed = refusals.peek().is_some() && refusals.all(|turn| turn.decided_by == DecidedBy::Closed);
+    let mut refusals = answer.rounds.iter().filter(|round| !round.is_allowed()).peekable();
+    let is_closed = refusals.peek().is_some() && refusals.all(|round| round.decided_by == DecidedBy::Closed);
     RlsAnswer { response, is_closed }
 }

@@ -1,4 +1,4 @@
-//! From a message to requests.
+//! Reads a `RateLimitRequest` as requests.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use tollgate_proto::rls::RateLimitRequest;
 use tollgate_rules::envoy::Unit;
 use tollgate_rules::ruleset::{Charges, RuleSet};
 
-use super::RlsError;
+use super::error::RlsError;
 
 /// Most descriptors of a request.
 pub const DESCRIPTORS_MAX: usize = 32;
@@ -22,34 +22,34 @@ pub const KEY_BYTES_MAX: usize = 512;
 /// Longest value of an entry.
 pub const VALUE_BYTES_MAX: usize = 1024;
 
-/// What Envoy calls the address of a caller.
+/// The descriptor key with the address of a client.
 const REMOTE_ADDRESS: &str = "remote_address";
 
-/// A message that was found to be in order.
+/// A validated message.
 pub(crate) struct ParsedRls<'a> {
     pub(crate) message: &'a RateLimitRequest,
-    /// The domain's rules are files of envoyproxy/ratelimit: it is answered as that answers.
+    /// The rules of the domain are files of envoyproxy/ratelimit, and its semantics apply.
     pub(crate) is_domain: bool,
     entries: SmallVec<[(&'a str, &'a str); 8]>,
-    /// Where each descriptor's entries are.
-    places: SmallVec<[Range<usize>; 4]>,
-    /// Where each descriptor's answer is.
-    parts: SmallVec<[DescriptorPart; 4]>,
-    /// Descriptors that are not counted, a bit for each: there are at most 32.
+    /// The range of each descriptor in `entries`.
+    entry_ranges: SmallVec<[Range<usize>; 4]>,
+    /// The group that decides each descriptor.
+    parts: SmallVec<[DescriptorGroup; 4]>,
+    /// Bit set of descriptors that are not counted; there are at most 32.
     uncounted: u32,
 }
 
-/// Which decision is about a descriptor. Every decision knows all of them by their places, and rules on its own.
+/// The decision that a descriptor belongs to. Every decision sees all descriptors, and rules on those of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DescriptorPart {
-    /// One of those that are made in turn: the first, unless some cannot be decided together.
-    Turn(u8),
-    /// What is given back.
-    Given,
+pub(crate) enum DescriptorGroup {
+    /// The round that decides it: the first, unless descriptors cannot be decided together.
+    Round(u8),
+    /// Refunded.
+    Refund,
 }
 
 impl<'a> ParsedRls<'a> {
-    /// Reads a message. At `now`, because clients may have other limits for a time.
+    /// Reads a message at the time `now`, because overrides are temporary.
     pub(crate) fn read(
         message: &'a RateLimitRequest,
         generation: &Pinned,
@@ -68,35 +68,35 @@ impl<'a> ParsedRls<'a> {
         if descriptors.len() > DESCRIPTORS_MAX {
             return Err(invalid(&format!("descriptors: use at most {DESCRIPTORS_MAX}")));
         }
-        let mut asked = ParsedRls {
+        let mut parsed = ParsedRls {
             message,
             is_domain: generation.rules.is_domain(domain),
             entries: SmallVec::new(),
-            places: SmallVec::new(),
+            entry_ranges: SmallVec::new(),
             parts: SmallVec::new(),
             uncounted: 0,
         };
         for (number, descriptor) in descriptors.iter().enumerate() {
-            asked.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
+            parsed.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
         }
-        asked.take_turns(&generation.rules, now)?;
-        Ok(asked)
+        parsed.split_into_rounds(&generation.rules, now)?;
+        Ok(parsed)
     }
 
-    /// Puts those that ask different things of one bucket into different turns: some only look, some bring another
-    /// limit along.
-    fn take_turns(&mut self, rules: &RuleSet, now: Time) -> Result<(), RlsError> {
+    /// Puts descriptors that ask different things of one bucket into different rounds: some only peek, some bring a
+    /// limit of their own.
+    fn split_into_rounds(&mut self, rules: &RuleSet, now: Time) -> Result<(), RlsError> {
         let charge = |requests: &[Request<'_>]| rules.charges_of_all(requests, now, &mut Charges::default());
         let mix = |requests: &[Request<'_>]| charge(requests).is_err_and(|error| error.is_mixed());
-        if self.gives_back() {
+        if self.has_refunds() {
             charge(&self.refunds()).map_err(|error| invalid(&error.to_string()))?; // before anything is charged
         }
         if self.parts.len() < 2 || !mix(&self.requests(0)) {
             return Ok(());
         }
-        // Looks come first and by themselves: whoever looks is told how things stood before this message. In a domain
-        // nobody looks: hits of 0 are counted in their place.
-        let mut turns: Vec<(bool, Vec<usize>)> = Vec::new();
+        // Peeks come first, in rounds of their own: they show the state before this message. A domain has no peeks:
+        // hits of 0 are counted in order.
+        let mut rounds: Vec<(bool, Vec<usize>)> = Vec::new();
         for looks in [true, false] {
             for (place, descriptor) in self.message.descriptors.iter().enumerate() {
                 if descriptor.is_negative_hits || (!self.is_domain && self.hits(descriptor) == 0) != looks {
@@ -106,34 +106,36 @@ impl<'a> ParsedRls<'a> {
                     let together = others.iter().chain([&place]).filter_map(|place| self.request(*place));
                     *own == looks && !mix(&together.collect::<Vec<_>>())
                 };
-                match turns.iter().position(fits).and_then(|turn| turns.get_mut(turn)) {
-                    Some((_, turn)) => turn.push(place),
-                    None => turns.push((looks, vec![place])),
+                match rounds.iter().position(fits).and_then(|round| rounds.get_mut(round)) {
+                    Some((_, round)) => round.push(place),
+                    None => rounds.push((looks, vec![place])),
                 }
             }
         }
-        for (turn, (_, places)) in (0..).zip(turns) {
+        for (round, (_, entry_ranges)) in (0..).zip(rounds) {
             for (place, part) in self.parts.iter_mut().enumerate() {
-                if places.contains(&place) {
-                    *part = DescriptorPart::Turn(turn);
+                if entry_ranges.contains(&place) {
+                    *part = DescriptorGroup::Round(round);
                 }
             }
         }
-        // Before the first turn is charged, all of them must be in order.
-        (0..self.turns()).try_for_each(|turn| charge(&self.requests(turn))).map_err(|error| invalid(&error.to_string()))
+        // All rounds must be valid before the first one is charged.
+        (0..self.rounds())
+            .try_for_each(|round| charge(&self.requests(round)))
+            .map_err(|error| invalid(&error.to_string()))
     }
 
-    /// Counts only these, if there are any: the others are told how they stand, in turns of their own.
-    pub(crate) fn count_only(&mut self, places: &[u16]) {
-        if places.is_empty() {
+    /// Counts only these descriptors, if there are any: the others peek, in rounds of their own.
+    pub(crate) fn count_only(&mut self, entry_ranges: &[u16]) {
+        if entry_ranges.is_empty() {
             return;
         }
-        let turns = self.turns();
+        let rounds = self.rounds();
         for (place, part) in (0..).zip(&mut self.parts) {
-            if let DescriptorPart::Turn(turn) = part
-                && !places.contains(&place)
+            if let DescriptorGroup::Round(round) = part
+                && !entry_ranges.contains(&place)
             {
-                *turn += turns;
+                *round += rounds;
                 self.uncounted |= 1 << place;
             }
         }
@@ -163,50 +165,50 @@ impl<'a> ParsedRls<'a> {
         if descriptor.limit.is_some_and(|limit| Unit::from_number(limit.unit).is_none()) {
             return Err("limit.unit: name a unit of time".to_owned());
         }
-        self.places.push(start..self.entries.len());
-        self.parts.push(if descriptor.is_negative_hits { DescriptorPart::Given } else { DescriptorPart::Turn(0) });
+        self.entry_ranges.push(start..self.entries.len());
+        self.parts.push(if descriptor.is_negative_hits { DescriptorGroup::Refund } else { DescriptorGroup::Round(0) });
         Ok(())
     }
 
-    /// True if some descriptor gives units back.
-    pub(crate) fn gives_back(&self) -> bool {
-        self.parts.contains(&DescriptorPart::Given)
+    /// True if a descriptor refunds units.
+    pub(crate) fn has_refunds(&self) -> bool {
+        self.parts.contains(&DescriptorGroup::Refund)
     }
 
-    /// How many decisions are to be made, besides what is given back.
-    pub(crate) fn turns(&self) -> u8 {
-        let turn = |part: &DescriptorPart| match part {
-            DescriptorPart::Turn(turn) => *turn,
-            DescriptorPart::Given => 0,
+    /// The number of decisions, refunds aside.
+    pub(crate) fn rounds(&self) -> u8 {
+        let round = |part: &DescriptorGroup| match part {
+            DescriptorGroup::Round(round) => *round,
+            DescriptorGroup::Refund => 0,
         };
-        self.parts.iter().map(turn).max().unwrap_or_default() + 1
+        self.parts.iter().map(round).max().unwrap_or_default() + 1
     }
 
-    /// What is decided in one turn, all or nothing.
-    pub(crate) fn requests(&self, turn: u8) -> SmallVec<[Request<'_>; 4]> {
-        self.only(DescriptorPart::Turn(turn))
+    /// The requests of one round, decided all or nothing.
+    pub(crate) fn requests(&self, round: u8) -> SmallVec<[Request<'_>; 4]> {
+        self.only(DescriptorGroup::Round(round))
     }
 
-    /// What is given back.
+    /// The refunds.
     pub(crate) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
-        self.only(DescriptorPart::Given)
+        self.only(DescriptorGroup::Refund)
     }
 
-    /// Where the answer of each descriptor is.
-    pub(crate) fn parts(&self) -> &[DescriptorPart] {
+    /// The group of each descriptor.
+    pub(crate) fn parts(&self) -> &[DescriptorGroup] {
         &self.parts
     }
 
     /// Entries and hits of a descriptor.
     pub(crate) fn descriptor(&self, place: u16) -> Option<(&[(&'a str, &'a str)], u64)> {
         let place = usize::from(place);
-        let entries = self.entries.get(self.places.get(place)?.clone())?;
+        let entries = self.entries.get(self.entry_ranges.get(place)?.clone())?;
         Some((entries, self.hits(self.message.descriptors.get(place)?)))
     }
 
-    /// What a descriptor asked for, where descriptors are counted one after the other: in a domain. Elsewhere they are
+    /// The hits of a descriptor in a domain, where descriptors are counted one after the other. Elsewhere 0: they are
     /// charged as one.
-    pub(crate) fn hits_in_turn(&self, place: u16) -> u64 {
+    pub(crate) fn hits_in_order(&self, place: u16) -> u64 {
         if self.is_domain { self.descriptor(place).map_or(0, |(_, hits)| hits) } else { 0 }
     }
 
@@ -214,10 +216,10 @@ impl<'a> ParsedRls<'a> {
         descriptor.hits_addend.unwrap_or_else(|| u64::from(self.message.hits_addend.max(1)))
     }
 
-    /// All descriptors: those of one part, and the others for what they mean for them.
-    fn only(&self, part: DescriptorPart) -> SmallVec<[Request<'_>; 4]> {
+    /// All descriptors: those of one group as requests, the others as mentions, because rules may depend on them.
+    fn only(&self, part: DescriptorGroup) -> SmallVec<[Request<'_>; 4]> {
         let all = (0..).zip(&self.parts);
-        let one = |(place, own): (usize, &DescriptorPart)| {
+        let one = |(place, own): (usize, &DescriptorGroup)| {
             let request = self.request(place)?;
             Some(if *own == part { request } else { request.mention() })
         };
@@ -226,7 +228,7 @@ impl<'a> ParsedRls<'a> {
 
     fn request(&self, place: usize) -> Option<Request<'_>> {
         let descriptor = self.message.descriptors.get(place)?;
-        let entries = self.entries.get(self.places.get(place)?.clone())?;
+        let entries = self.entries.get(self.entry_ranges.get(place)?.clone())?;
         let hits = self.hits(descriptor);
         let mut request = Request::new().in_namespace(&self.message.domain).with_custom(entries).cost(hits);
         request.limit = descriptor.limit.and_then(|limit| {
@@ -234,7 +236,7 @@ impl<'a> ParsedRls<'a> {
             Some(AskedLimit { requests, window })
         });
         if self.is_domain {
-            // Its rules go by the entries as they stand, in their order.
+            // Rules of a domain match the entries in order.
             return Some(if self.uncounted & (1 << place) == 0 { request } else { request.peek() });
         }
         for (key, value) in entries {
@@ -246,7 +248,7 @@ impl<'a> ParsedRls<'a> {
                 _ => {}
             }
         }
-        // A check without hits asks whether anything is left at all.
+        // A descriptor without hits asks whether one unit is left.
         Some(if hits == 0 && !descriptor.is_negative_hits { request.cost(1).peek() } else { request })
     }
 }

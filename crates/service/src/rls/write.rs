@@ -1,4 +1,4 @@
-//! From a decision to a message.
+//! Writes decisions as a `RateLimitResponse`.
 
 use bytes::Bytes;
 use prost_types::Duration;
@@ -10,45 +10,45 @@ use tollgate_proto::{HeaderValue, RateLimitDescriptor};
 use tollgate_rules::envoy::Unit;
 use tollgate_rules::ruleset::Rule;
 
-use super::read::{DescriptorPart, ParsedRls};
+use super::read::{DescriptorGroup, ParsedRls};
 use crate::render::{RenderConfig, ResponseOptions};
 use crate::{Reply, render};
 
-/// What was decided about a message.
+/// The decisions about a message.
 #[derive(Clone, Copy)]
 pub(crate) struct RlsDecisions<'a> {
-    /// One after the other; most messages take one.
-    pub(crate) turns: &'a [Decision],
-    /// How things stand where units were given back.
-    pub(crate) given: Option<&'a Decision>,
+    /// One per round; most messages take one.
+    pub(crate) rounds: &'a [Decision],
+    /// The state after refunds.
+    pub(crate) refunded: Option<&'a Decision>,
 }
 
-/// What is the same for all rules: a code, and how each descriptor stands.
-pub(crate) fn response(asked: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RateLimitResponse {
-    let status = |((place, part), descriptor): ((u16, &DescriptorPart), &RateLimitDescriptor)| match part {
-        DescriptorPart::Turn(turn) => {
-            let decision = answer.turns.get(usize::from(*turn));
-            decision.map(|decision| status_of(decision, place, descriptor, |place| asked.hits_in_turn(place)))
+/// The part that is the same for all rules: the code, and the status of each descriptor.
+pub(crate) fn response(parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RateLimitResponse {
+    let status = |((place, part), descriptor): ((u16, &DescriptorGroup), &RateLimitDescriptor)| match part {
+        DescriptorGroup::Round(round) => {
+            let decision = answer.rounds.get(usize::from(*round));
+            decision.map(|decision| status_of(decision, place, descriptor, |place| parsed.hits_in_order(place)))
         }
-        // Whoever gives back is not refused, however little is left.
-        DescriptorPart::Given => answer
-            .given
-            .map(|given| DescriptorStatus { code: Code::Ok.into(), ..status_of(given, place, descriptor, |_| 0) }),
+        // A refund is never over the limit.
+        DescriptorGroup::Refund => answer.refunded.map(|refunded| DescriptorStatus {
+            code: Code::Ok.into(),
+            ..status_of(refunded, place, descriptor, |_| 0)
+        }),
     };
-    let statuses = (0..).zip(asked.parts()).zip(&asked.message.descriptors);
+    let statuses = (0..).zip(parsed.parts()).zip(&parsed.message.descriptors);
     let mut response = RateLimitResponse {
         overall_code: Code::Ok.into(),
         statuses: statuses.map(|one| status(one).unwrap_or_default()).collect(),
         ..RateLimitResponse::default()
     };
-    if answer.turns.iter().any(|decision| !decision.is_allowed()) {
+    if answer.rounds.iter().any(|decision| !decision.is_allowed()) {
         response.overall_code = Code::OverLimit.into();
     }
     response
 }
 
-/// What was said about one descriptor. Whether it is refused is told by itself: another one may have been the reason
-/// for the refusal of all.
+/// The status of one descriptor by itself: another one may be the reason why all were denied.
 fn status_of(
     decision: &Decision,
     place: u16,
@@ -83,16 +83,16 @@ fn status_of(
     status
 }
 
-/// Whether a rule refuses its descriptor. A rule of a quota does, though it may not refuse the request by itself.
+/// True if a rule denies its descriptor. A quota rule does, although it does not deny the request by itself.
 pub(crate) fn is_over(decision: &Decision, ruling: &Ruling, hits: impl Fn(u16) -> u64) -> bool {
     let envoy = decision.rule(ruling).and_then(|rule| rule.envoy.as_deref());
     let limit = ruling.outcome.map_or(0, |outcome| outcome.limit);
-    let was_in_time = || count_before_others(decision, ruling, hits).is_some_and(|used| used <= limit);
-    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode) && !was_in_time()
+    let was_within_limit = || count_before_others(decision, ruling, hits).is_some_and(|used| used <= limit);
+    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode) && !was_within_limit()
 }
 
-/// Units in use once a descriptor was counted, where later ones of the same call were counted after it in the same
-/// bucket. `hits` tells what each of them asked for.
+/// Units in use right after a descriptor was counted, if later ones of the same call count in the same bucket. `hits`
+/// returns the hits of each.
 pub(crate) fn count_before_others(decision: &Decision, ruling: &Ruling, hits: impl Fn(u16) -> u64) -> Option<u64> {
     let all = ruling.outcome?.used;
     decision.used_after(ruling, hits).filter(|used| *used < all)
@@ -112,16 +112,16 @@ fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor)
     }
 }
 
-/// Envoy shows callers the seconds and drops the rest, so there must be no rest.
+/// Whole seconds, rounded up: Envoy drops the fraction.
 fn whole_seconds(span: Span) -> Duration {
     Duration { seconds: i64::try_from(span.secs_ceil()).unwrap_or(i64::MAX), nanos: 0 }
 }
 
-/// Header fields go into `value`: Envoy sends those in `raw_value` empty. It appends them to what is there already, so
-/// an allowed answer tells nothing of a body that it does not have.
+/// Header fields go into `value`: Envoy sends an empty field for `raw_value`. It appends them to existing fields, so an
+/// allowed response has none that describe a body.
 pub(crate) fn add_headers(config: &RenderConfig, answer: RlsDecisions<'_>, response: &mut RateLimitResponse) {
-    let refusing = answer.turns.iter().find(|decision| !decision.is_allowed());
-    let Some(decision) = refusing.or(answer.turns.last()) else { return };
+    let refusing = answer.rounds.iter().find(|decision| !decision.is_allowed());
+    let Some(decision) = refusing.or(answer.rounds.last()) else { return };
     let options = ResponseOptions {
         refuse_by_status: Some(true),
         random: tollgate_engine::random::fast(),

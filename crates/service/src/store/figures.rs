@@ -1,4 +1,4 @@
-//! What store and fleet counted, in the words of metrics.
+//! Statistics of the store and the fleet as metric figures.
 
 use tollgate_store::{Fleet, FleetStats, Store};
 use tollgate_store_redis::breaker::Phase;
@@ -34,7 +34,7 @@ fn shard((health, stats): (Health, PrimaryStats)) -> ShardFigures {
         ("turned_away", stats.turned_away),
         ("own_delay", stats.own_delays),
     ];
-    // Words of the server are many, and most are never said.
+    // A server has many error words; most never occur.
     let refusals = stats.refusals.iter().filter(|(_, count)| *count > 0).copied();
     ShardFigures {
         address: health.address.to_string(),
@@ -56,8 +56,7 @@ fn shard((health, stats): (Health, PrimaryStats)) -> ShardFigures {
     }
 }
 
-/// Counts of values in a unit, as counts of values in one that is `scale` times as large. Divided, because 50 µs are
-/// then 0.00005 s and not a hair less.
+/// Converts a distribution to a unit that is `scale` times as large. Divides, because then 50 µs are exactly 0.00005 s.
 fn distribution(counted: &Counted, scale: f64) -> HistogramFigures {
     let Counted { buckets, above, sum, count } = counted;
     let bounds = buckets.iter().map(|(bound, count)| (*bound as f64 / scale, *count));

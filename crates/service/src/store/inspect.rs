@@ -1,4 +1,4 @@
-//! A look into a shared store from outside of its fleet, with the secret that the nodes make their keys with.
+//! Reads a shared store from outside its fleet, with the secret of the nodes' keys.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use tollgate_store_redis::{BucketReader, Finding, RedisConfig};
 
 use crate::secrets::SecretKeys;
 
-/// A store that can be read, and how rules are compiled so that their keys are those of the nodes.
+/// A store opened for reading, and the compile options that yield the keys of the nodes.
 #[derive(Debug)]
 pub struct Inspection {
     /// Reads buckets.
     pub reader: BucketReader,
-    /// Has the secret.
+    /// Compile options with the secret of the nodes.
     pub options: CompileOptions,
-    /// Running nodes use another secret, so their keys differ from those that are looked at.
+    /// True if running nodes use another secret, so that their keys differ.
     pub other_secret: bool,
 }
 

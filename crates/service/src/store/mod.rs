@@ -1,7 +1,6 @@
-//! Where this server's buckets live: in its own memory, or in servers that all nodes of a fleet share.
+//! The configured store: this process's memory, or servers that all nodes of a fleet share.
 //!
-//! The only place that knows which. Two alternatives that are both known make an enum, not a trait object: the path of a
-//! decision in memory stays free of boxes.
+//! An enum rather than a trait object: a decision in memory needs no boxed future.
 
 mod figures;
 mod inspect;
@@ -28,7 +27,7 @@ use tollgate_telemetry::StoreFigures;
 /// The store of a server.
 #[derive(Debug)]
 pub enum ConfiguredStore {
-    /// This process's memory: nobody shares it.
+    /// This process's memory, not shared.
     Memory(Memory),
     /// Redis or Valkey.
     Shared(Box<FleetNode>),
@@ -36,11 +35,11 @@ pub enum ConfiguredStore {
 
 /// This node of a fleet.
 pub struct FleetNode {
-    /// The servers that all nodes share, with what this one may decide by itself in front.
+    /// The shared servers, with the leases and caches of this node in front.
     pub fleet: Fleet<RedisStore>,
-    /// Whether the others use the same secret.
+    /// Checks that the other nodes use the same secret.
     pub secret_check: SecretCheck,
-    /// Whether the others use the same rules.
+    /// Checks that the other nodes use the same rules.
     pub rules_check: RulesCheck,
     /// The clock of the store.
     pub clock: Arc<dyn Clock>,
@@ -61,8 +60,8 @@ impl ConfiguredStore {
         ConfiguredStore::Memory(Memory::with_clock(memory_config(max_memory), clock))
     }
 
-    /// Does a little of what has to be done now and then; worth calling every 50 ms.
-    pub async fn tend(&self) {
+    /// Maintains leases and reports local counts; call it every 50 ms.
+    pub async fn upkeep(&self) {
         if let ConfiguredStore::Shared(node) = self {
             node.fleet.upkeep().await;
         }
@@ -76,34 +75,34 @@ impl ConfiguredStore {
         }
     }
 
-    /// Sees to it that nodes that start later find the secret of this one, although the store may have lost it, and
-    /// that all of them use the same. If they do not, they and we do not count together.
-    pub async fn agree(&self) -> SecretAgreement {
+    /// Restores the secret of the fleet if the store lost it, and compares it with those of the other nodes. Nodes with
+    /// different secrets do not share counts.
+    pub async fn check_secret(&self) -> SecretAgreement {
         match self {
             ConfiguredStore::Memory(_) => SecretAgreement::Together,
             ConfiguredStore::Shared(node) => node.secret_check.check(node.fleet.inner(), &*node.clock).await,
         }
     }
 
-    /// Compares the rules of this generation with those of the other nodes; worth calling every second.
+    /// Compares the rules of this generation with those of the other nodes; call it every second.
     pub async fn compare_rules(&self, generation: u64, rules: &RuleSet) -> DifferingNodes {
         match self {
             ConfiguredStore::Memory(_) => DifferingNodes::default(),
             ConfiguredStore::Shared(node) => {
                 let fingerprint = || rules_check::fingerprint(rules);
-                node.rules_check.look(node.fleet.inner(), &*node.clock, generation, fingerprint).await
+                node.rules_check.compare(node.fleet.inner(), &*node.clock, generation, fingerprint).await
             }
         }
     }
 
-    /// Tells the other nodes that share the store that rules have changed.
+    /// Notifies the other nodes of changed rules.
     pub async fn notify_changed(&self) {
         if let ConfiguredStore::Shared(node) = self {
             node.fleet.inner().notify_changed().await;
         }
     }
 
-    /// Hears when another node notifies of changed rules; `None` if the store is in memory.
+    /// Listens for rule changes of other nodes; `None` if the store is in memory.
     pub fn change_listener(&self) -> Option<ChangeListener<'_>> {
         match self {
             ConfiguredStore::Memory(_) => None,
@@ -111,14 +110,14 @@ impl ConfiguredStore {
         }
     }
 
-    /// Drops a few buckets that equal unused ones; worth calling every second.
+    /// Drops a few buckets that are indistinguishable from fresh ones; call it every second.
     pub fn sweep(&self) {
         if let ConfiguredStore::Memory(memory) = self {
             memory.sweep();
         }
     }
 
-    /// Gives back what this node holds for itself, and says goodbye.
+    /// Returns the leases of this node and leaves the fleet.
     pub async fn close(&self) {
         if let ConfiguredStore::Shared(node) = self {
             node.fleet.close().await;
@@ -126,7 +125,7 @@ impl ConfiguredStore {
         }
     }
 
-    /// What the memory holds.
+    /// Statistics of the store in memory.
     pub fn memory(&self) -> Option<MemoryStats> {
         match self {
             ConfiguredStore::Memory(memory) => Some(memory.stats()),
@@ -134,7 +133,7 @@ impl ConfiguredStore {
         }
     }
 
-    /// What a shared store tells.
+    /// Figures of the shared store.
     pub fn figures(&self) -> Option<StoreFigures> {
         match self {
             ConfiguredStore::Memory(_) => None,

@@ -1,4 +1,4 @@
-//! Whether the store decides: asked with the script that decides, not with a ping that stays green while scripts fail.
+//! Probes the store with the script that decides: a ping would succeed while scripts fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,37 +14,37 @@ use super::ConfiguredStore;
 use super::figures::state;
 use tollgate_telemetry::ShardState;
 
-/// How long an answer is good for: whoever asks often learns the same, and the store is not asked more often for it.
-const FRESH: Duration = Duration::from_millis(250);
-/// How long the store may take to say how it is, for those who only want to know whether it was ever there.
-const PROBED_WITHIN: Duration = Duration::from_secs(2);
+/// How long a result is reused, so that frequent health checks do not load the store.
+const CACHED_FOR: Duration = Duration::from_millis(250);
+/// How long a probe may take where only past reachability matters.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Asks the store how it is.
+/// Probes the store and caches the result.
 #[derive(Debug, Default)]
 pub struct StoreProbe {
     last: Mutex<Option<(Instant, Arc<[ProbedShard]>)>>,
-    /// The store was there once.
+    /// True once the store was reachable.
     seen: AtomicBool,
 }
 
-/// One primary server, when it was last asked.
+/// The result of the last probe of one primary server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbedShard {
-    /// Where it is.
+    /// Its address.
     pub address: String,
-    /// Whether it answers.
+    /// Whether it is up.
     pub state: ShardState,
-    /// Why not.
+    /// The error, if it is not.
     pub error: Option<String>,
 }
 
 impl StoreProbe {
-    /// Every primary that is known of a shared store; `None` for a store in memory, which cannot be away.
-    pub async fn look(&self, backend: &ConfiguredStore) -> Option<Arc<[ProbedShard]>> {
-        let ConfiguredStore::Shared(node) = backend else { return None };
-        let mut last = self.last.lock().await; // one at a time: others wait for the same answer
+    /// Every known primary of a shared store; `None` for a store in memory, which is always reachable.
+    pub async fn probe(&self, store: &ConfiguredStore) -> Option<Arc<[ProbedShard]>> {
+        let ConfiguredStore::Shared(node) = store else { return None };
+        let mut last = self.last.lock().await; // one probe at a time: concurrent callers share its result
         if let Some((at, known)) = &*last
-            && at.elapsed() < FRESH
+            && at.elapsed() < CACHED_FOR
         {
             return Some(known.clone());
         }
@@ -53,20 +53,20 @@ impl StoreProbe {
         Some(found)
     }
 
-    /// Whether the store was there since the start. It is asked only while nobody knows of any decision that it made.
-    pub async fn was_reachable(&self, backend: &ConfiguredStore) -> bool {
-        if self.note(backend) {
+    /// True if the store was reachable since the start. Probes it only until it has made a first decision.
+    pub async fn was_reachable(&self, store: &ConfiguredStore) -> bool {
+        if self.note_reachable(store) {
             return true;
         }
-        let shards = timeout(PROBED_WITHIN, self.look(backend)).await.unwrap_or_else(|_| Some([].into()));
-        let is_there = shards.is_none_or(|shards| shards.iter().any(|shard| shard.state == ShardState::Up));
-        self.seen.fetch_or(is_there, Ordering::Relaxed);
-        is_there
+        let shards = timeout(PROBE_TIMEOUT, self.probe(store)).await.unwrap_or_else(|_| Some([].into()));
+        let is_up = shards.is_none_or(|shards| shards.iter().any(|shard| shard.state == ShardState::Up));
+        self.seen.fetch_or(is_up, Ordering::Relaxed);
+        is_up
     }
 
-    /// Notes whether the store has decided anything yet; also a store in memory is there.
-    pub fn note(&self, backend: &ConfiguredStore) -> bool {
-        let has_decided = || match backend {
+    /// Notes whether the store has made a decision yet; a store in memory counts as reachable.
+    pub fn note_reachable(&self, store: &ConfiguredStore) -> bool {
+        let has_decided = || match store {
             ConfiguredStore::Shared(node) => {
                 node.fleet.inner().stats().primaries.iter().any(|(_, stats)| decided(stats))
             }
@@ -79,7 +79,7 @@ impl StoreProbe {
     }
 }
 
-/// Whether a script was answered with anything but a refusal.
+/// True if a script call got a reply other than an error.
 fn decided(stats: &PrimaryStats) -> bool {
     stats.latency.count > stats.refusals.iter().map(|(_, count)| count).sum()
 }
@@ -87,7 +87,7 @@ fn decided(stats: &PrimaryStats) -> bool {
 fn probed((health, error): (Health, Option<StoreError>)) -> ProbedShard {
     let Health { address, phase, trouble, .. } = health;
     let state = match (phase, &error) {
-        (Phase::Closed, Some(_)) => ShardState::Down, // it was asked just now; the breaker may not know yet
+        (Phase::Closed, Some(_)) => ShardState::Down, // the probe is newer than the breaker's state
         (phase, _) => state(phase),
     };
     let error = error.map(|error| trouble.unwrap_or_else(|| error.to_string()));

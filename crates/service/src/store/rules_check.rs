@@ -1,4 +1,4 @@
-//! Whether the other nodes that share the store decide by the same rules as this one.
+//! Compares the rules of this node with those of the other nodes that share the store.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,15 @@ pub fn fingerprint(rules: &RuleSet) -> String {
 
 /// Compares rules with those of the other nodes.
 #[derive(Debug, Default)]
-pub struct RulesCheck(Mutex<Compared>);
+pub struct RulesCheck(Mutex<RulesComparison>);
 
 #[derive(Debug, Default)]
-struct Compared {
-    /// Generation and fingerprint that were told last.
-    told: Option<(u64, String)>,
+struct RulesComparison {
+    /// Generation and fingerprint that were published last.
+    published: Option<(u64, String)>,
     next: Time,
-    /// Nodes that differed at the last look, and those that had at the one before, too: a change takes its time.
+    /// Nodes that differed at the last comparison (`seen`) and at the one before too (`differ`): a change takes time to
+    /// reach all nodes.
     seen: BTreeSet<String>,
     differ: BTreeSet<String>,
     /// Most nodes have other rules than this one.
@@ -39,9 +40,9 @@ pub struct DifferingNodes {
 }
 
 impl RulesCheck {
-    /// Tells the fingerprint of this generation and compares; worth calling every second. A store that is away says
-    /// nothing new.
-    pub async fn look(
+    /// Publishes the fingerprint of this generation and compares; call it every second. While the store is away, the
+    /// last result holds.
+    pub async fn compare(
         &self,
         store: &RedisStore,
         clock: &dyn Clock,
@@ -49,43 +50,43 @@ impl RulesCheck {
         fingerprint: impl FnOnce() -> String,
     ) -> DifferingNodes {
         let now = clock.now();
-        let (told, next) = {
-            let compared = self.0.lock();
-            (compared.told.clone(), compared.next)
+        let (published, next) = {
+            let comparison = self.0.lock();
+            (comparison.published.clone(), comparison.next)
         };
         if now < next {
             return self.differing();
         }
-        let before = told.as_ref().map(|(_, fingerprint)| fingerprint.clone());
-        let own = match told {
+        let before = published.as_ref().map(|(_, fingerprint)| fingerprint.clone());
+        let own = match published {
             Some((same, known)) if same == generation => known,
             _ => fingerprint(),
         };
         if let Ok(all) = store.publish_rules(&own, before.as_deref()).await {
-            let mut compared = self.0.lock();
-            compared.enter(&own, &all);
-            compared.told = Some((generation, own));
-            compared.next = now.after(RedisStore::RULES_EVERY);
+            let mut comparison = self.0.lock();
+            comparison.update(&own, &all);
+            comparison.published = Some((generation, own));
+            comparison.next = now.after(RedisStore::RULES_EVERY);
         }
         self.differing()
     }
 
-    /// What the last look found.
+    /// The result of the last comparison.
     pub fn differing(&self) -> DifferingNodes {
-        let compared = self.0.lock();
-        DifferingNodes { nodes: compared.differ.iter().cloned().collect(), is_minority: compared.is_minority }
+        let comparison = self.0.lock();
+        DifferingNodes { nodes: comparison.differ.iter().cloned().collect(), is_minority: comparison.is_minority }
     }
 }
 
-impl Compared {
-    fn enter(&mut self, own: &str, all: &[NodeRules]) {
+impl RulesComparison {
+    fn update(&mut self, own: &str, all: &[NodeRules]) {
         let others = all.iter().filter(|node| node.fingerprint != own);
         let seen: BTreeSet<String> = others.clone().map(|node| node.node.clone()).collect();
         self.differ = seen.intersection(&self.seen).cloned().collect();
         self.seen = seen;
-        let as_own = all.iter().filter(|node| node.fingerprint == own).count();
+        let like_own = all.iter().filter(|node| node.fingerprint == own).count();
         let alike = |other: &NodeRules| all.iter().filter(|node| node.fingerprint == other.fingerprint).count();
-        self.is_minority = others.map(alike).max().is_some_and(|most| most > as_own);
+        self.is_minority = others.map(alike).max().is_some_and(|most| most > like_own);
     }
 }
 
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_tells_what_decides_and_not_how_it_is_written() {
+    fn a_fingerprint_covers_what_decides_and_not_its_spelling() {
         let one = "rules:\n  - { name: a, limit: { requests: 1, window: 1s } }\n  - { name: b, limit: { requests: 2, window: 1m } }\n";
         let same = "# words\nrules:\n\n  - name: b\n    description: more words\n    limit: { requests: 2, window: 60s }\n  - { name: a, limit: { requests: 1, window: 1s } }\n";
         let other = one.replace("requests: 2", "requests: 3");
@@ -117,15 +118,15 @@ mod tests {
     fn a_node_that_differs_twice_in_a_row_is_named() {
         let node = |node: &str, fingerprint: &str| NodeRules { node: node.into(), fingerprint: fingerprint.into() };
         let all = [node("a", "1"), node("b", "2"), node("c", "2")];
-        let mut compared = Compared::default();
-        compared.enter("2", &all);
-        assert!(compared.differ.is_empty(), "it may be about to follow");
-        compared.enter("2", &all);
-        assert_eq!(compared.differ.iter().collect::<Vec<_>>(), ["a"]);
-        assert!(!compared.is_minority);
-        compared.enter("1", &all);
-        assert!(compared.is_minority);
-        compared.enter("2", &all[1..]);
-        assert!(compared.differ.is_empty());
+        let mut comparison = RulesComparison::default();
+        comparison.update("2", &all);
+        assert!(comparison.differ.is_empty(), "it may be about to follow");
+        comparison.update("2", &all);
+        assert_eq!(comparison.differ.iter().collect::<Vec<_>>(), ["a"]);
+        assert!(!comparison.is_minority);
+        comparison.update("1", &all);
+        assert!(comparison.is_minority);
+        comparison.update("2", &all[1..]);
+        assert!(comparison.differ.is_empty());
     }
 }

@@ -1,4 +1,5 @@
-//! Whether this node and the others make their keys with the same secret: if not, every limit holds once per secret.
+//! Compares the secret of this node with those of the others: with different secrets, every limit holds once per
+//! secret.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,26 +9,26 @@ use tollgate_store_redis::RedisStore;
 
 use crate::secrets::SecretKeys;
 
-/// The secret of this node, as far as others have to agree with it; never printed.
+/// Compares the secret of this node with the store and the other nodes. Never prints it.
 pub struct SecretCheck {
     /// The secret, if it came from the store.
-    kept: Option<[u8; 16]>,
-    /// What tells whether secrets are the same, and nothing else about them.
+    stored: Option<[u8; 16]>,
+    /// The fingerprint of the secret.
     fingerprint: String,
     /// When fingerprints are compared again, in nanoseconds.
     next: AtomicU64,
-    /// Another fingerprint was found.
-    apart: AtomicBool,
-    /// Another secret was found where the own came from.
+    /// Another node published another fingerprint.
+    differs: AtomicBool,
+    /// The store holds another secret than the one this node got from it.
     replaced: AtomicBool,
 }
 
-/// How this node stands to the others.
+/// Whether this node and the others use the same secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretAgreement {
-    /// They count together, as far as is known.
+    /// The same secret, as far as is known.
     Together,
-    /// The store lost the secret, and somebody who did not know it made another.
+    /// The store lost the secret, and a node without it made another.
     Replaced,
     /// Other nodes use the store with another secret.
     Apart,
@@ -35,16 +36,16 @@ pub enum SecretAgreement {
 
 impl SecretCheck {
     /// Compares this secret with those of the other nodes.
-    pub fn new(keys: &SecretKeys, kept: Option<[u8; 16]>) -> SecretCheck {
+    pub fn new(keys: &SecretKeys, stored: Option<[u8; 16]>) -> SecretCheck {
         let fingerprint = keys.fingerprint();
-        let (apart, replaced) = (AtomicBool::new(false), AtomicBool::new(false));
-        SecretCheck { kept, fingerprint, next: AtomicU64::new(0), apart, replaced }
+        let (differs, replaced) = (AtomicBool::new(false), AtomicBool::new(false));
+        SecretCheck { stored, fingerprint, next: AtomicU64::new(0), differs, replaced }
     }
 
-    /// Puts back what the store may have lost, and compares; worth calling every second. A store that is away says
-    /// nothing new.
+    /// Restores the secret that the store may have lost, and compares; call it every second. While the store is away,
+    /// the last result holds.
     pub async fn check(&self, store: &RedisStore, clock: &dyn Clock) -> SecretAgreement {
-        if let Some(own) = self.kept
+        if let Some(own) = self.stored
             && let Ok(found) = store.agree_on_secret(own).await
         {
             self.replaced.store(found != own, Ordering::Relaxed);
@@ -53,8 +54,8 @@ impl SecretCheck {
         if now >= Time::from_nanos(self.next.load(Ordering::Relaxed))
             && let Ok(same) = store.matches_fingerprint(&self.fingerprint).await
         {
-            self.apart.store(!same, Ordering::Relaxed);
-            // Who disagrees looks again soon: it may be over.
+            self.differs.store(!same, Ordering::Relaxed);
+            // After a mismatch, check again soon: it may be over.
             let next = if same { now.after(RedisStore::FINGERPRINT_EVERY) } else { now };
             self.next.store(next.nanos(), Ordering::Relaxed);
         }
@@ -66,7 +67,7 @@ impl SecretCheck {
         if self.replaced.load(Ordering::Relaxed) {
             return SecretAgreement::Replaced;
         }
-        match self.apart.load(Ordering::Relaxed) {
+        match self.differs.load(Ordering::Relaxed) {
             true => SecretAgreement::Apart,
             false => SecretAgreement::Together,
         }

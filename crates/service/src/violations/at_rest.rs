@@ -1,36 +1,36 @@
 //! Client keys as the database holds them: digests under the key of this site, unless plain keys are wanted.
 //!
-//! A key may be a secret (an API key) or a person (an address), and tables are copied, backed up and read by many. What
-//! kind of client it is stays readable, and who knows a key finds its rows: the same key is always the same digest.
+//! A key may be a secret (an API key) or personal (an address), and tables are copied, backed up and read by many. The
+//! kind of client stays readable, and the rows of a known key can be found: equal keys have equal digests.
 
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
 
 /// Kinds of clients, which stay readable.
 const KINDS: [&str; 4] = ["user:", "key:", "ip:", "org:"];
-/// Entries of Envoy's descriptors whose values are written in its configuration, and are nobody's.
+/// Entries of Envoy's descriptors whose values come from its configuration and identify no client.
 const CONFIGURED: [&str; 4] = ["generic_key", "header_match", "destination_cluster", "source_cluster"];
 /// Bytes of a digest that are kept: 96 bits tell a billion clients apart.
 const DIGEST_BYTES: usize = 12;
 
-/// How client keys are kept.
+/// How client keys are stored.
 #[derive(Clone, Debug)]
 pub struct KeyHashing(Option<Key>);
 
 impl KeyHashing {
-    /// As they are.
+    /// In plain text.
     pub const fn plain() -> KeyHashing {
         KeyHashing(None)
     }
 
-    /// As digests under a key of the site's, which all its nodes have.
+    /// As digests under the site's key, which all its nodes share.
     pub fn hashed(site_key: &[u8]) -> KeyHashing {
         KeyHashing(Some(Key::new(HMAC_SHA256, site_key)))
     }
 
-    /// A client key as it is kept: `user:42` as `user:#1a2b…`, `generic_key=a,remote_address=192.0.2.1` as
-    /// `generic_key=a,remote_address=#1a2b…`. What is a digest already, or names no client, stays.
+    /// A client key as it is stored: `user:42` as `user:#1a2b…`, `generic_key=a,remote_address=192.0.2.1` as
+    /// `generic_key=a,remote_address=#1a2b…`. A digest, and the placeholder for no client, stay.
     pub fn of(&self, client_key: &str) -> String {
-        let Some(key) = self.0.as_ref().filter(|_| client_key != super::client::NOBODY) else {
+        let Some(key) = self.0.as_ref().filter(|_| client_key != super::client::NO_CLIENT) else {
             return client_key.to_owned();
         };
         if let Some(kind) = KINDS.iter().find(|kind| client_key.starts_with(**kind)) {
@@ -46,14 +46,15 @@ impl KeyHashing {
         digest(key, client_key)
     }
 
-    /// Every way in which rows about a client may name it: plain ones are older than this setting, or written with SQL.
+    /// Every form in which rows may hold a client key: plain ones are older than this setting, or were written with
+    /// SQL.
     pub fn names(&self, client_key: &str) -> Vec<String> {
         let hashed = self.of(client_key);
         if hashed == client_key { vec![hashed] } else { vec![hashed, client_key.to_owned()] }
     }
 }
 
-/// True for a key that is kept as a digest.
+/// True for a key that is stored as a digest.
 pub fn is_digest(client_key: &str) -> bool {
     let value = KINDS.iter().find_map(|kind| client_key.strip_prefix(*kind)).unwrap_or(client_key);
     let hex = value.strip_prefix('#').unwrap_or_default();

@@ -1,41 +1,41 @@
-//! Who a refused request was from, and what it asked for, as rows name them.
+//! The client and the path of a denied request, as rows store them.
 
 use tollgate_core::{Attribute, Request};
 use tollgate_rules::path::{Endpoint, EscapedSlash};
 
-/// What stands where a request says nothing.
-pub(super) const NOBODY: &str = "-";
-/// Longest text that is kept; callers choose theirs.
+/// Stands for a client or path that the request does not name.
+pub(super) const NO_CLIENT: &str = "-";
+/// Longest text that is stored; callers choose theirs.
 const BYTES_MAX: usize = 1024;
 
-/// The caller, in pieces, so that nothing needs to be put together to look it up.
+/// The client in parts, so that a look-up allocates nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Client<'a> {
+pub(super) struct ViolationClient<'a> {
     /// `key:`, `user:`, `ip:`, `org:`, or nothing.
     pub(super) kind: &'static str,
     pub(super) value: &'a str,
-    /// What a caller is known by that says none of these: the descriptors of a proxy.
+    /// The descriptor entries of a proxy, for a client that has none of these.
     pub(super) descriptors: &'a [(&'a str, &'a str)],
 }
 
-impl<'a> Client<'a> {
-    /// As the caller names itself, or else by the most particular of what the request says. `client_key: "user:42"` and
-    /// `user_id: "42"` are the same one. A request of Envoy is known by its descriptor.
-    pub(super) fn of(request: &Request<'a>) -> Client<'a> {
+impl<'a> ViolationClient<'a> {
+    /// The `client_key`, or else the most specific attribute of the request. `client_key: "user:42"` and `user_id:
+    /// "42"` are the same client. A request of Envoy is identified by its descriptor.
+    pub(super) fn of(request: &Request<'a>) -> ViolationClient<'a> {
         const KINDS: [(&str, Attribute); 4] = [
             ("key:", Attribute::ApiKey),
             ("user:", Attribute::UserId),
             ("ip:", Attribute::Ip),
             ("org:", Attribute::Org),
         ];
-        let typed = |kind, value| Client { kind, value, descriptors: &[] };
+        let typed = |kind, value| ViolationClient { kind, value, descriptors: &[] };
         if let Some(key) = request.get(Attribute::ClientKey) {
             let known = KINDS.iter().find_map(|(kind, _)| Some(typed(kind, key.strip_prefix(kind)?)));
             return known.unwrap_or_else(|| typed("", key));
         }
         let known = KINDS.iter().find_map(|(kind, attribute)| Some(typed(kind, request.get(*attribute)?)));
-        let nameless = if request.custom.is_empty() { NOBODY } else { "" };
-        known.unwrap_or(Client { kind: "", value: nameless, descriptors: request.custom })
+        let nameless = if request.custom.is_empty() { NO_CLIENT } else { "" };
+        known.unwrap_or(ViolationClient { kind: "", value: nameless, descriptors: request.custom })
     }
 
     /// The whole key; a descriptor as `name=value,name=value`.
@@ -45,7 +45,7 @@ impl<'a> Client<'a> {
         for (place, (name, value)) in self.descriptors.iter().enumerate() {
             text.push_str(if place > 0 { "," } else { "" });
             text.push_str(shortened(name));
-            // One of Envoy may have a key and no value.
+            // An entry of Envoy may have no value.
             text.push_str(if value.is_empty() { "" } else { "=" });
             text.push_str(shortened(value));
             if text.len() > BYTES_MAX {
@@ -56,11 +56,11 @@ impl<'a> Client<'a> {
     }
 }
 
-/// What was asked for: the one spelling of its path, without method and query.
+/// The normalized path, without method and query.
 pub(super) fn path(request: &Request<'_>) -> String {
-    // Whoever refuses escaped slashes has refused the request for them already.
+    // A rule set that rejects escaped slashes has rejected the request already.
     let endpoint = request.get(Attribute::Endpoint).and_then(|text| Endpoint::parse(text, EscapedSlash::Keep).ok());
-    endpoint.map_or_else(|| NOBODY.to_owned(), |endpoint| shortened(&endpoint.path).to_owned())
+    endpoint.map_or_else(|| NO_CLIENT.to_owned(), |endpoint| shortened(&endpoint.path).to_owned())
 }
 
 fn shortened(text: &str) -> &str {
@@ -72,8 +72,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_has_one_name_however_it_is_told() {
-        let of = |attribute, value| Client::of(&Request::new().with(attribute, value));
+    fn a_client_has_one_name_whichever_attribute_names_it() {
+        let of = |attribute, value| ViolationClient::of(&Request::new().with(attribute, value));
         for (named, attribute, value) in [
             ("key:abc", Attribute::ApiKey, "abc"),
             ("user:42", Attribute::UserId, "42"),
@@ -86,19 +86,19 @@ mod tests {
         assert_eq!(of(Attribute::Org, "acme").text(), "org:acme");
         assert_eq!(of(Attribute::Tier, "free").text(), "-");
         let many = Request::new().with(Attribute::Ip, "192.0.2.1").with(Attribute::UserId, "42");
-        assert_eq!(Client::of(&many).text(), "user:42");
-        assert_eq!(Client::of(&many.with(Attribute::ApiKey, "k")).text(), "key:k");
+        assert_eq!(ViolationClient::of(&many).text(), "user:42");
+        assert_eq!(ViolationClient::of(&many.with(Attribute::ApiKey, "k")).text(), "key:k");
         assert_eq!(of(Attribute::ApiKey, &"é".repeat(5000)).text().len(), 1024);
         let custom = [("generic_key", "checkout"), ("remote_address", "192.0.2.1"), ("slow", "")];
         let descriptor = Request::new().with_custom(&custom);
-        assert_eq!(Client::of(&descriptor).text(), "generic_key=checkout,remote_address=192.0.2.1,slow");
+        assert_eq!(ViolationClient::of(&descriptor).text(), "generic_key=checkout,remote_address=192.0.2.1,slow");
         let long = "x".repeat(900);
         let custom = [(long.as_str(), long.as_str()); 9];
-        assert_eq!(Client::of(&Request::new().with_custom(&custom)).text().len(), 1024);
+        assert_eq!(ViolationClient::of(&Request::new().with_custom(&custom)).text().len(), 1024);
     }
 
     #[test]
-    fn paths_are_told_in_one_spelling_and_without_what_follows() {
+    fn paths_are_normalized_and_have_no_query() {
         let of = |endpoint| path(&Request::new().with(Attribute::Endpoint, endpoint));
         assert_eq!(of("POST /api/../a//b/?token=secret#x"), of("/a/b/"));
         assert!(!of("/a?token=secret").contains("secret"));

@@ -1,4 +1,4 @@
-//! ViolationMetrics of violations.
+//! Metrics of violations.
 
 use std::fmt;
 

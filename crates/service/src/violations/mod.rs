@@ -1,8 +1,8 @@
 //! Violations: denied requests by client, counted in memory and written behind to the database.
 //!
-//! A denial increments a count in memory ([`Violations`]) by client, rule and minute. Every few seconds the counts go to the
-//! database ([`ViolationWriter`]). Neither delays a decision: what does not fit is dropped and counted, because a flood of
-//! denials is exactly when a limiter must not be slowed by its own book-keeping.
+//! A denial increments a count in memory ([`Violations`]) by client, rule and minute. Every few seconds the counts go
+//! to the database ([`ViolationWriter`]). Neither delays a decision: what does not fit is dropped and counted, because
+//! a flood of denials is exactly when a limiter must not be slowed by its own book-keeping.
 
 mod at_rest;
 mod client;

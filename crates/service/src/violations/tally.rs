@@ -1,7 +1,7 @@
-//! The counts of the present, in memory.
+//! Counts of denials in memory.
 //!
-//! A refusal is looked up by a digest of who, by which rule and in which minute: nothing is put together or compared
-//! that a caller may have made long, and a refusal that was counted before allocates nothing.
+//! A count is found by a digest of client, rule and minute, so that long texts of callers are neither copied nor
+//! compared, and a repeated denial allocates nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,11 +15,11 @@ use tollgate_core::{Digest, KeyHasher, Purpose, Request, Secret, Time};
 use tollgate_engine::{Decision, Ruling, Verdict};
 
 use super::ViolationMetrics;
-use super::client::{self, Client};
+use super::client::{self, ViolationClient};
 
 /// Most counts between two flushes: 20 MiB if every text in them is as long as can be, and 2 MiB as they usually are.
 const ENTRIES_MAX: usize = 10_000;
-/// Refusals of different clients rarely wait for each other.
+/// Shards, so that denials of different clients rarely contend.
 const SHARDS: usize = 16;
 
 const MINUTE_NANOS: u64 = 60_000_000_000;
@@ -34,9 +34,9 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Nothing counted yet. What is dropped is told to `metrics`.
+    /// Empty counts. Dropped denials are counted in `metrics`.
     pub fn new(metrics: Arc<ViolationMetrics>) -> Violations {
-        // Who cannot foresee the digests cannot make two callers one.
+        // A random secret: no caller can construct a collision.
         let random = RandomState::new();
         let secret = [random.hash_one(0), random.hash_one(1)].map(u64::to_le_bytes).concat();
         let secret = Secret::new(secret.try_into().unwrap_or_default());
@@ -48,29 +48,29 @@ impl Violations {
         }
     }
 
-    /// Counts a decision at every rule that refused, also of rules in shadow mode, which are marked. A refusal by policy,
-    /// because the store was away, is nobody's violation; nor is that of a request that only asks.
+    /// Counts a decision at every rule that denied, including shadow rules, which are marked. A denial by policy while
+    /// the store is away is no violation; neither is that of a peek.
     #[inline]
     pub fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
         if matches!(decision.verdict, Verdict::Deny) || decision.rulings().iter().any(Ruling::refused) {
-            self.refused(requests, decision);
+            self.count_denials(requests, decision);
         }
     }
 
-    fn refused(&self, requests: &[Request<'_>], decision: &Decision) {
+    fn count_denials(&self, requests: &[Request<'_>], decision: &Decision) {
         if matches!(decision.verdict, Verdict::Invalid(_)) {
             return;
         }
         let mut found = false;
         for ruling in decision.rulings().iter().filter(|ruling| ruling.refused()) {
-            // An enforced rule that refused somebody who was let in has only said no to a report after the fact.
+            // An enforced rule that denied an allowed request did so for a report after the fact.
             if ruling.enforced && !matches!(decision.verdict, Verdict::Deny) {
                 continue;
             }
             found |= ruling.enforced;
             self.count(requests, decision, ruling);
         }
-        // Requests that were too much together may each have been fine alone.
+        // Requests that exceed the limit only together have no denying rule of their own.
         if matches!(decision.verdict, Verdict::Deny)
             && let Some(ruling) = decision.deciding().filter(|_| !found)
         {
@@ -86,7 +86,7 @@ impl Violations {
             return;
         }
         let minute = decision.wall.nanos() / MINUTE_NANOS;
-        let client = Client::of(request);
+        let client = ViolationClient::of(request);
         let mut hasher = self.hasher;
         for part in [&rule.namespace, &rule.name, client.kind, client.value] {
             hasher.part(part.as_bytes());
@@ -99,7 +99,7 @@ impl Violations {
         hasher.part(&[u8::from(ruling.enforced)]);
         let digest = hasher.finish();
         let Some(shard) = self.shards.get(digest.0[0] as usize % SHARDS) else { return };
-        let count = Counted {
+        let count = Denial {
             at: decision.wall.into(),
             limit_value: whole(ruling.requests),
             request_count: whole(outcome.used.max(outcome.limit).saturating_add(request.cost.max(1))),
@@ -107,10 +107,10 @@ impl Violations {
         if let Some(known) = shard.lock().get_mut(&digest) {
             return count.add_to(known);
         }
-        // What was refused in fact has room whatever shadow rules would have done.
+        // Shadow denials may take half of the room: real denials always have some.
         let most = if ruling.enforced { ENTRIES_MAX } else { ENTRIES_MAX / 2 };
         if self.entries.load(Ordering::Relaxed) >= most {
-            return self.metrics.dropped(1); // before anything is put together in vain
+            return self.metrics.dropped(1); // before anything is allocated
         }
         let first = Violation {
             namespace: rule.namespace.clone(),
@@ -128,7 +128,7 @@ impl Violations {
     }
 
     /// Adds an entry, if there is room; another thread may have been quicker.
-    fn add(&self, shard: &Mutex<HashMap<Digest, Violation>>, digest: Digest, first: Violation, count: &Counted) {
+    fn add(&self, shard: &Mutex<HashMap<Digest, Violation>>, digest: Digest, first: Violation, count: &Denial) {
         let mut shard = shard.lock();
         if let Some(known) = shard.get_mut(&digest) {
             count.add_to(known);
@@ -141,7 +141,7 @@ impl Violations {
         }
     }
 
-    /// Takes out everything that was counted; the next refusal begins anew.
+    /// Takes all counts; the next denial starts a new one.
     pub fn drain(&self) -> Vec<Violation> {
         let mut drained = Vec::new();
         for shard in &self.shards {
@@ -154,20 +154,20 @@ impl Violations {
 }
 
 impl fmt::Debug for Violations {
-    /// Without anybody's key.
+    /// Without client keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Violations").field("entries", &self.entries).finish_non_exhaustive()
     }
 }
 
-/// One refusal.
-struct Counted {
+/// One denial.
+struct Denial {
     at: Instant,
     limit_value: i64,
     request_count: i64,
 }
 
-impl Counted {
+impl Denial {
     fn add_to(&self, known: &mut Violation) {
         known.refused += 1;
         known.last = known.last.max(self.at);

@@ -41,7 +41,7 @@ impl Node {
         Node { engine, clock, violations, metrics }
     }
 
-    /// Asks so often, and is refused every time but the first.
+    /// Sends so many requests; all but the first are denied.
     fn ask(&self, client: &str, times: usize) {
         let request = Request::new().with(Attribute::ClientKey, client).with(Attribute::Endpoint, "GET /a/./b?c=d");
         (0..times).for_each(|_| drop(self.engine.decide_now(&request)));
@@ -53,7 +53,7 @@ impl Node {
         drained
     }
 
-    fn scribe(&self, control: &Control) -> ViolationWriter {
+    fn writer(&self, control: &Control) -> ViolationWriter {
         ViolationWriter::new(ViolationWriterConfig {
             violations: self.violations.clone(),
             control: control.clone(),
@@ -65,7 +65,7 @@ impl Node {
     }
 }
 
-fn told(violations: &[Violation]) -> Vec<String> {
+fn shown(violations: &[Violation]) -> Vec<String> {
     let one = |violation: &Violation| {
         let Violation { client_key, rule_id, refused, request_count, limit_value, .. } = violation;
         let (rule_id, shadow) =
@@ -85,7 +85,7 @@ fn refusals_are_counted_by_client_rule_and_minute() {
     node.clock.advance(Span::from_nanos(1));
     node.ask("user:42", 1);
     let drained = node.drain();
-    assert_eq!(told(&drained), ["other few 1: 2 of 1", "user:42 few 3: 2 of 1", "user:42 few 1: 2 of 1"]);
+    assert_eq!(shown(&drained), ["other few 1: 2 of 1", "user:42 few 3: 2 of 1", "user:42 few 1: 2 of 1"]);
     let minute = Instant::from(START).0;
     assert_eq!(
         drained.iter().map(|row| row.minute.0).collect::<Vec<_>>(),
@@ -103,22 +103,22 @@ fn every_rule_that_refused_counts_and_no_other() {
     let node = Node::new();
     let bad = Request::new().with(Attribute::ClientKey, "eve").with(Attribute::Tier, "bad");
     (0..4).for_each(|_| drop(node.engine.decide_now(&bad.cost(3))));
-    assert_eq!(told(&node.drain()), ["eve few 4: 4 of 1", "eve none 4: 5 of 2", "eve trial 4: 4 of 1 in shadow"]);
+    assert_eq!(shown(&node.drain()), ["eve few 4: 4 of 1", "eve none 4: 5 of 2", "eve trial 4: 4 of 1 in shadow"]);
     drop(node.engine.decide_now(&bad.cost(3).peek()));
     drop(node.engine.decide_now(&Request::new().with(Attribute::Ip, "nonsense")));
-    assert_eq!(told(&node.drain()), [""; 0], "nobody was refused");
+    assert_eq!(shown(&node.drain()), [""; 0], "no request was denied");
     node.engine.set_enforcement(Enforcement::Shadow);
     assert!(node.engine.decide_now(&bad.cost(3)).is_allowed());
     let shadowed = ["eve few 1: 4 of 1 in shadow", "eve none 1: 5 of 2 in shadow", "eve trial 1: 4 of 1 in shadow"];
-    assert_eq!(told(&node.drain()), shadowed, "what would have been refused");
+    assert_eq!(shown(&node.drain()), shadowed, "what would have been refused");
 }
 
 #[test]
-fn requests_that_are_refused_together_count_each() {
+fn requests_denied_together_are_counted_each() {
     let node = Node::new();
     let [a, b] = ["a", "b"].map(|client| Request::new().with(Attribute::ClientKey, client));
     drop(node.engine.decide_all_now(&[a, a, b]));
-    assert_eq!(told(&node.drain()), ["a few 2: 2 of 1"], "and who was fine is no offender");
+    assert_eq!(shown(&node.drain()), ["a few 2: 2 of 1"], "a client within its limit is not counted");
 }
 
 /// A store that never answers.
@@ -139,7 +139,7 @@ impl Store for Away {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_makes_nobody_an_offender() {
+async fn denials_while_the_store_is_away_are_no_violations() {
     let metrics = Arc::new(ViolationMetrics::default());
     let violations = Arc::new(Violations::new(metrics.clone()));
     let rules = "on_fail: deny\nrules:\n  - { key_by: global, limit: { requests: 9, window: 1s } }\n";
@@ -158,15 +158,15 @@ fn a_refusal_that_was_counted_before_allocates_nothing() {
     let decision = node.engine.decide_now(&request);
     let measured = allocation_counter::measure(|| node.violations.decided(&[request], &decision));
     assert_eq!(measured.count_total, 0);
-    assert_eq!(told(&node.drain()), ["user:42 few 2: 2 of 1"]);
+    assert_eq!(shown(&node.drain()), ["user:42 few 2: 2 of 1"]);
 }
 
 #[test]
-fn what_is_too_much_is_dropped_and_counted() {
+fn counts_beyond_the_bound_are_dropped_and_counted() {
     let node = Node::new();
     (0..10_003).for_each(|client| node.ask(&format!("user:{client}"), 2));
     node.ask("user:0", 5);
-    assert_eq!(node.metrics.counts(), (0, 3), "who is known goes on counting");
+    assert_eq!(node.metrics.counts(), (0, 3), "known clients are still counted");
     let drained = node.drain();
     assert_eq!(drained.len(), 10_000);
     assert_eq!(drained.iter().map(|row| row.refused).sum::<i64>(), 10_005);
@@ -204,13 +204,13 @@ async fn counts_of_one_minute_become_one_row() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();
-    let mut scribe = node.scribe(&control);
+    let mut writer = node.writer(&control);
     node.ask("user:42", 3);
-    scribe.write().await;
+    writer.write().await;
     node.ask("user:42", 4);
-    scribe.write().await;
-    scribe.write().await;
-    assert_eq!(told(&stored(&control).await), ["user:42 few 6: 2 of 1"]);
+    writer.write().await;
+    writer.write().await;
+    assert_eq!(shown(&stored(&control).await), ["user:42 few 6: 2 of 1"]);
     assert_eq!(node.metrics.counts(), (6, 0));
 }
 
@@ -219,7 +219,7 @@ async fn client_keys_are_digests_at_rest() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();
-    let mut config = node.scribe(&control).config;
+    let mut config = node.writer(&control).config;
     config.site_key = Some([7; 32]);
     node.ask("user:canary42", 3);
     ViolationWriter::new(config).write().await;
@@ -233,18 +233,18 @@ async fn client_keys_are_digests_at_rest() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_waits_and_the_oldest_go_first() {
+async fn unwritten_rows_wait_and_the_oldest_are_dropped_first() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
-    let mut scribe = node.scribe(&control);
+    let mut writer = node.writer(&control);
     for round in 0..3 {
         (0..9000).for_each(|client| node.ask(&format!("{round}:{client}"), 2));
         node.clock.advance(Span::from_nanos(60_000_000_000));
-        scribe.write().await; // there are no tables yet
+        writer.write().await; // there are no tables yet
     }
     assert_eq!(node.metrics.counts(), (0, 7000));
     control.migrate().await.unwrap();
-    scribe.write().await;
+    writer.write().await;
     assert_eq!(node.metrics.counts(), (20_000, 7000));
     let oldest = ViolationFilter { to: Some(Instant(Instant::from(START).0 + 1)), ..ViolationFilter::default() };
     let of_the_oldest = control.offenders(GroupBy::Rule, &oldest, 1).await.unwrap();
@@ -252,35 +252,35 @@ async fn what_cannot_be_written_waits_and_the_oldest_go_first() {
 }
 
 #[tokio::test]
-async fn what_is_left_is_written_at_the_end() {
+async fn remaining_counts_are_written_at_the_end() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();
     node.ask("user:42", 3);
-    tokio::spawn(node.scribe(&control).run(async {})).await.unwrap();
-    assert_eq!(told(&stored(&control).await), ["user:42 few 2: 2 of 1"]);
+    tokio::spawn(node.writer(&control).run(async {})).await.unwrap();
+    assert_eq!(shown(&stored(&control).await), ["user:42 few 2: 2 of 1"]);
 }
 
 #[tokio::test]
-async fn what_is_lost_at_the_end_is_counted() {
+async fn losses_at_the_end_are_counted() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     node.ask("user:42", 3);
-    node.scribe(&database(&files)).run(async {}).await;
+    node.writer(&database(&files)).run(async {}).await;
     assert_eq!(node.metrics.counts(), (0, 2));
 }
 
 #[tokio::test]
-async fn what_is_old_goes() {
+async fn old_rows_are_deleted() {
     let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
     let control = database(&files);
     control.migrate().await.unwrap();
     node.ask("early", 2);
     node.clock.advance(Span::from_nanos(12 * 3_600_000_000_000));
     node.ask("late", 2);
-    node.scribe(&control).write().await;
-    node.scribe(&control).prune().await;
+    node.writer(&control).write().await;
+    node.writer(&control).prune().await;
     assert_eq!(stored(&control).await.len(), 2);
     node.clock.advance(Span::from_nanos(12 * 3_600_000_000_000 + 60_000_000_000));
-    node.scribe(&control).prune().await;
-    assert_eq!(told(&stored(&control).await), ["late few 1: 2 of 1"]);
+    node.writer(&control).prune().await;
+    assert_eq!(shown(&stored(&control).await), ["late few 1: 2 of 1"]);
 }

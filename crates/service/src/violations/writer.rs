@@ -1,11 +1,11 @@
-//! Writes down what was counted, and takes out what is old.
+//! Writes counted violations to the database, and deletes old ones.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant as Moment, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval, timeout};
 use tollgate_control::{Control, Error, Instant, Violation};
 use tollgate_core::{Clock, Span};
 use tollgate_telemetry::LogThrottle;
@@ -14,66 +14,65 @@ use tracing::{error, warn};
 use super::{KeyHashing, ViolationMetrics, Violations};
 
 /// How often counts are written.
-const EVERY: Duration = Duration::from_secs(5);
-/// How often it is looked whether something is old, unless there is more to take out.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
-/// Rows written or taken out in one transaction: whoever changes a rule waits for one at most.
+const WRITE_INTERVAL: Duration = Duration::from_secs(5);
+/// How often old rows are deleted, unless more are left.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
+/// Rows written or deleted in one transaction: a rule change waits for at most one.
 const ROWS_AT_ONCE: usize = 1000;
-/// Transactions that take something out before it is time to write again.
-const BITES: usize = 20;
-/// Rows that wait for a database that is away; the oldest go.
-const KEPT_MAX: usize = 20_000;
-/// Rows in the database, however young: a flood by ever new clients must not fill it.
+/// Deleting transactions between two writes.
+const PRUNE_BATCHES_MAX: usize = 20;
+/// Rows that wait while the database is away; the oldest are dropped.
+const WAITING_MAX: usize = 20_000;
+/// Most rows in the database, whatever their age: a flood of new clients must not fill it.
 const ROWS_MAX: u32 = 1_000_000;
-/// How long the last counts may take to be written at the end: less than the server waits, so that it is still said
-/// what was lost.
-const GOODBYE: Duration = Duration::from_millis(1500);
+/// How long the final write may take: less than the server waits for the writer, so that losses are still logged.
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// What a scribe works with.
+/// The parts of a [`ViolationWriter`].
 pub struct ViolationWriterConfig {
-    /// Where refusals are counted.
+    /// The counts in memory.
     pub violations: Arc<Violations>,
-    /// Where they are written.
+    /// The database.
     pub control: Control,
-    /// Told what was written and what was lost.
+    /// Counts what was written and what was lost.
     pub metrics: Arc<ViolationMetrics>,
-    /// How long they are kept.
+    /// How long rows are kept.
     pub retention: Duration,
-    /// Tells what is old.
+    /// Tells the age of rows.
     pub clock: Arc<dyn Clock>,
-    /// The key of this site, with which client keys are hashed; `None` keeps them as they are.
+    /// The key of this site, with which client keys are hashed; `None` stores them in plain text.
     pub site_key: Option<[u8; 32]>,
 }
 
-/// Carries refusals from memory to the database.
+/// Moves counts from memory to the database.
 pub struct ViolationWriter {
     pub(super) config: ViolationWriterConfig,
-    /// What is not written yet, the oldest first.
-    waiting: BTreeMap<Key, Violation>,
+    /// Rows not written yet, the oldest first.
+    waiting: BTreeMap<RowKey, Violation>,
     at_rest: KeyHashing,
-    prune_at: Moment,
-    quiet: LogThrottle,
+    prune_at: TokioInstant,
+    throttle: LogThrottle,
 }
 
 /// A row, by its minute first.
-type Key = (Instant, String, String, Option<String>, bool);
+type RowKey = (Instant, String, String, Option<String>, bool);
 
 impl ViolationWriter {
-    /// A scribe who has done nothing yet.
+    /// A writer with nothing to write yet.
     pub fn new(config: ViolationWriterConfig) -> ViolationWriter {
         let at_rest = config.site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key));
         ViolationWriter {
             config,
             waiting: BTreeMap::new(),
             at_rest,
-            prune_at: Moment::now(),
-            quiet: LogThrottle::by_the_minute(),
+            prune_at: TokioInstant::now(),
+            throttle: LogThrottle::by_the_minute(),
         }
     }
 
     /// Writes every few seconds until `end`, and then what is left.
     pub async fn run(mut self, end: impl Future<Output = ()>) {
-        let mut ticks = interval(EVERY);
+        let mut ticks = interval(WRITE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut end = std::pin::pin!(end);
         loop {
@@ -83,41 +82,41 @@ impl ViolationWriter {
                 self.prune().await;
             };
             tokio::select! {
-                () = &mut end => break, // whatever was being written waits still, and may then be written twice
+                () = &mut end => break, // an interrupted write stays queued, and may be written twice
                 () = work => {}
             }
         }
-        let _ = timeout(GOODBYE, self.write()).await;
+        let _ = timeout(FINAL_WRITE_TIMEOUT, self.write()).await;
         let lost = self.waiting.values().map(|violation| violation.refused).sum();
         if lost > 0 {
             self.config.metrics.dropped(count(lost));
-            warn!(refusals = lost, "the database was away: not written down who was refused last");
+            warn!(refusals = lost, "the database is unavailable: the last violations were not written");
         }
     }
 
     /// Writes what was counted since, and what could not be written before.
     pub async fn write(&mut self) {
-        self.take_in();
+        self.collect_counts();
         while !self.waiting.is_empty() {
-            let bite: Vec<Violation> = self.waiting.values().take(ROWS_AT_ONCE).cloned().collect();
-            let refusals = count(bite.iter().map(|violation| violation.refused).sum());
-            match self.config.control.record_violations(&bite).await {
+            let batch: Vec<Violation> = self.waiting.values().take(ROWS_AT_ONCE).cloned().collect();
+            let refusals = count(batch.iter().map(|violation| violation.refused).sum());
+            match self.config.control.record_violations(&batch).await {
                 Ok(()) => self.config.metrics.written(refusals),
                 Err(error @ (Error::Unavailable(_) | Error::Full(_) | Error::Schema(_))) => {
-                    return self.tell(&error, "who was refused waits in memory until the database takes it");
+                    return self.log_failure(&error, "violations stay in memory until the database is available");
                 }
                 Err(error) => {
-                    // It would be refused again, and hold up all that follow.
+                    // It would be rejected again, and block all later rows.
                     self.config.metrics.dropped(refusals);
-                    error!(%error, rows = bite.len(), "the database refuses to note who was refused");
+                    error!(%error, rows = batch.len(), "the database rejects violations; they are dropped");
                 }
             }
-            let rest = self.waiting.keys().nth(bite.len()).cloned();
+            let rest = self.waiting.keys().nth(batch.len()).cloned();
             self.waiting = rest.map(|rest| self.waiting.split_off(&rest)).unwrap_or_default();
         }
     }
 
-    fn take_in(&mut self) {
+    fn collect_counts(&mut self) {
         for mut violation in self.config.violations.drain() {
             violation.client_key = self.at_rest.of(&violation.client_key);
             let Violation { minute, namespace, client_key, rule_id, is_shadow, .. } = &violation;
@@ -127,34 +126,34 @@ impl ViolationWriter {
                 None => drop(self.waiting.insert(key, violation)),
             }
         }
-        while self.waiting.len() > KEPT_MAX {
+        while self.waiting.len() > WAITING_MAX {
             if let Some((_, oldest)) = self.waiting.pop_first() {
                 self.config.metrics.dropped(count(oldest.refused));
             }
         }
     }
 
-    /// Takes out what is too old or too much, if it is time to; not everything at once.
+    /// Deletes rows that are too old or too many, if it is time to; in several batches.
     pub async fn prune(&mut self) {
-        if Moment::now() < self.prune_at {
+        if TokioInstant::now() < self.prune_at {
             return;
         }
-        match self.take_out().await {
-            Ok(true) => self.prune_at = Moment::now() + PRUNE_EVERY,
-            Ok(false) => {} // the rest after the next counts are written
+        match self.prune_batches().await {
+            Ok(true) => self.prune_at = TokioInstant::now() + PRUNE_INTERVAL,
+            Ok(false) => {} // the rest follows the next write
             Err(error) => {
-                self.prune_at = Moment::now() + PRUNE_EVERY;
-                self.tell(&error, "refusals of long ago stay in the database");
+                self.prune_at = TokioInstant::now() + PRUNE_INTERVAL;
+                self.log_failure(&error, "old violations could not be deleted");
             }
         }
     }
 
-    /// Answers whether nothing is left to be taken out.
-    async fn take_out(&self) -> Result<bool, Error> {
+    /// Returns true if nothing is left to delete.
+    async fn prune_batches(&self) -> Result<bool, Error> {
         let ViolationWriterConfig { control, retention, clock, .. } = &self.config;
         let old = Instant::from(clock.wall().before(Span::from(*retention)));
         let before = control.surplus_violations(ROWS_MAX).await?.map_or(old, |surplus| surplus.max(old));
-        for _ in 0..BITES {
+        for _ in 0..PRUNE_BATCHES_MAX {
             if control.prune_violations(before, ROWS_AT_ONCE as u32).await? < ROWS_AT_ONCE as u64 {
                 return Ok(true);
             }
@@ -162,8 +161,8 @@ impl ViolationWriter {
         Ok(false)
     }
 
-    fn tell(&self, error: &Error, what: &str) {
-        if let Some(unsaid) = self.quiet.admit("violations") {
+    fn log_failure(&self, error: &Error, what: &str) {
+        if let Some(unsaid) = self.throttle.admit("violations") {
             warn!(%error, unsaid, "{what}");
         }
     }

@@ -130,7 +130,7 @@ fn older_styles_are_structured_too() {
     });
 }
 
-/// Rules from a file have no such names; rules made by hand were not read by anybody.
+/// Rules from a file have no such names; rules built in code were not validated.
 #[test]
 fn any_name_makes_a_field_that_can_be_read() {
     for strange in ["café", "tab\t", "new\r\nline", "\u{7f}", "a\"b\\c", "\0", ""] {

@@ -24,7 +24,7 @@ fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {
     (Engine::on_clock(rules(yaml), clock.clone()), clock)
 }
 
-/// A store nobody can reach.
+/// An unreachable store.
 struct Unreachable;
 
 fn unreachable<T>() -> Result<T, StoreError> {

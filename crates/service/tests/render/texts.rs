@@ -285,7 +285,7 @@ Retry-After: 1
     assert_eq!(apart.into_iter().collect::<Vec<_>>(), [b"1", b"2", b"3"], "callers come back apart");
 }
 
-/// Proxies pass a refusal on to clients, who should not learn of rules that are not theirs.
+/// Proxies pass a denial on to clients, which must not learn of other rules.
 #[test]
 fn a_refusal_by_status_tells_callers_what_concerns_them_and_operators_everything() {
     let (engine, _) = engine(

@@ -8,9 +8,9 @@ use super::ExplainedRequest;
 use crate::CheckRequest;
 use crate::service::Service;
 
-/// Rules that do not apply and are listed all the same; the others are counted.
+/// Most listed rules that do not apply; further ones are only counted.
 const UNMATCHED_MAX: usize = 100;
-/// How often an explanation starts over because the rules changed meanwhile.
+/// Attempts, if the rules change during an explanation.
 const TRIES: usize = 3;
 
 /// Why there is no explanation.
@@ -23,8 +23,8 @@ pub enum Unexplained {
 }
 
 impl Service {
-    /// The explanation of a request, as JSON. It names the keys of other clients that rules mention: mask it for callers
-    /// that may not see them.
+    /// The explanation of a request, as JSON. It names the keys of other clients that rules mention: mask it for
+    /// callers that may not see them.
     pub async fn explain(&self, request: &CheckRequest<'_>) -> Result<Value, Unexplained> {
         let custom = request.custom();
         let request = request.request(&custom).peek();

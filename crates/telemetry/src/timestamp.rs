@@ -1,4 +1,4 @@
-//! Instants as RFC 3339 text in UTC, to the millisecond.
+//! RFC 3339 timestamps in UTC, to the millisecond.
 
 use tollgate_core::Time;
 
@@ -20,8 +20,8 @@ pub(super) fn rfc3339(line: &mut String, time: Time) {
     line.push('Z');
 }
 
-/// Appends a number with leading zeros; `first` is what its first digit is worth. By hand, because `write!` takes longer
-/// than the decision that it tells of.
+/// Appends a number with leading zeros; `first` is the value of its first digit. By hand, because `write!` takes longer
+/// than a decision.
 fn digits(line: &mut String, number: u64, first: u64) {
     let mut worth = first;
     while worth > 0 {

@@ -1,22 +1,23 @@
-//! A decision with what both header fields and body say about it, worked out once.
+//! A decision with the values that both header fields and body need, computed once.
 
 use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
-use super::retry::Retry;
-use super::{Dialect, Policy, RenderConfig, ResponseOptions};
+use super::options::{Dialect, RenderConfig, ResponseOptions};
+use super::policy::Policy;
+use super::retry::RetryHint;
 
-/// Most rules that header fields list. Clients refuse heads of more than some kilobytes; the body lists them all.
+/// Most rules in header fields: clients reject heads of more than a few kilobytes. The body lists them all.
 const LISTED_MAX: usize = 32;
 
-/// One decision, about to be answered.
+/// One decision, to be rendered.
 pub(super) struct RenderInput<'a> {
     pub(super) decision: &'a Decision,
-    /// The deciding rule, and its limit seen from outside.
+    /// The deciding rule, and its limit as callers see it.
     pub(super) rule: Option<&'a Rule>,
     pub(super) policy: Option<Policy<'a>>,
-    pub(super) retry: Retry,
-    /// Refused because the store is away, and not for anything that the caller did.
+    pub(super) retry: RetryHint,
+    /// Denied because the store is away, not by a limit.
     pub(super) is_closed: bool,
     pub(super) dialect: Dialect,
 }
@@ -30,8 +31,8 @@ impl<'a> RenderInput<'a> {
         let next = policy.as_ref().and_then(|policy| policy.next);
         let is_closed = decision.verdict == Verdict::Deny && decision.decided_by == DecidedBy::Closed;
         let retry = match is_closed {
-            true => Retry::while_away(config.retry_jitter, options.random),
-            false => Retry::of(decision.retry_after(), next, config.retry_jitter, options.random),
+            true => RetryHint::while_away(config.retry_jitter, options.random),
+            false => RetryHint::of(decision.retry_after(), next, config.retry_jitter, options.random),
         };
         RenderInput { decision, rule, policy, retry, is_closed, dialect: options.dialect }
     }
