@@ -1,7 +1,7 @@
 //! The kill switch, the status, and a server without a database.
 
 use serde_json::{Value, json};
-use tollgate_admin::{Access, Database, Quarantined, Status, StoreServer};
+use tollgate_admin::{AdminAccess, DatabaseHealth, NodeStatus, QuarantinedRow, StoreServer};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Instant, Mode, Place};
 use tollgate_core::Span;
@@ -106,9 +106,9 @@ async fn the_switch_turns_while_the_database_is_away() {
 async fn without_a_database_nothing_can_be_changed_but_the_mode() {
     let dir = tempfile::tempdir().unwrap();
     let with = Rig::start().await;
-    let mut rig = Rig::with(dir, Setup { place: None, hosts: Vec::new(), metrics: Access::Open }).await;
+    let mut rig = Rig::with(dir, Setup { place: None, hosts: Vec::new(), metrics: AdminAccess::Open }).await;
     let tokens = with.control.as_ref().unwrap().tokens().await.unwrap();
-    rig.book.replace(tokens, tokio::time::Instant::now());
+    rig.tokens.replace(tokens, tokio::time::Instant::now());
     (rig.operator, rig.admin) = (with.operator.clone(), with.admin.clone());
     assert_eq!(rig.get("/v1/rules").await.expect(200).json(), json!({ "rules": [], "next_cursor": null }));
     for (method, path, body) in [
@@ -128,17 +128,17 @@ async fn without_a_database_nothing_can_be_changed_but_the_mode() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_status_tells_what_cannot_be_used_and_hides_keys_from_viewers() {
     let rig = Rig::start().await;
-    let row = |kind: &str, namespace: &str, id: &str| Quarantined {
+    let row = |kind: &str, namespace: &str, id: &str| QuarantinedRow {
         kind: kind.to_owned(),
         namespace: namespace.to_owned(),
         id: id.to_owned(),
         reason: format!("{id} is odd"),
     };
-    *rig.world.status.lock() = Status {
+    *rig.world.status.lock() = NodeStatus {
         node: "here".to_owned(),
         serving: 7,
         generation: Some(42),
-        database: Database::Away("connection refused".to_owned()),
+        database: DatabaseHealth::Away("connection refused".to_owned()),
         refreshed_at: Some(Instant(1_700_000_000_000_000)),
         quarantined: vec![row("rule", "default", "r"), row("client", "default", "key:abc"), row("rule", "team", "t")],
         store: vec![StoreServer { address: "127.0.0.1:6379".to_owned(), state: "down" }],

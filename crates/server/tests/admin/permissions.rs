@@ -1,29 +1,29 @@
-//! Who may do what: every row of the table, asked by everybody.
+//! Permissions: every endpoint, called by every kind of caller.
 
 use serde_json::json;
-use tollgate_admin::{Body, Endpoint, Header, Method, NamespaceScope, endpoints};
+use tollgate_admin::{AdminEndpoint, EndpointHeader, HttpMethod, NamespaceScope, RequestBody, endpoints};
 use tollgate_control::Instant;
 use tollgate_control::record::Role;
 use tollgate_core::Span;
 
 use crate::rig::{Answer, Rig};
 
-/// What each row needs, said once more and apart from the table: `None` for what everybody may.
-fn needed(endpoint: &Endpoint) -> Option<Role> {
+/// The role that each endpoint needs, independently of the table; `None` for open ones.
+fn needed(endpoint: &AdminEndpoint) -> Option<Role> {
     match (endpoint.method, endpoint.path) {
         (_, "/openapi.json" | "/docs" | "/docs/style.css" | "/docs/script.js") => None,
         (_, path) if path.starts_with("/v1/tokens") => Some(Role::Admin),
-        (Method::Put, "/v1/mode") => Some(Role::OnCall),
-        (Method::Put | Method::Delete, "/v1/rules/{rule_id}/mode") => Some(Role::OnCall),
+        (HttpMethod::Put, "/v1/mode") => Some(Role::OnCall),
+        (HttpMethod::Put | HttpMethod::Delete, "/v1/rules/{rule_id}/mode") => Some(Role::OnCall),
         (_, "/v1/audit/verify") => Some(Role::Admin),
-        (Method::Get, "/v1/rules/export") => Some(Role::Operator),
-        (Method::Post, "/v1/explain") => Some(Role::Viewer),
-        (Method::Get, _) => Some(Role::Viewer),
+        (HttpMethod::Get, "/v1/rules/export") => Some(Role::Operator),
+        (HttpMethod::Post, "/v1/explain") => Some(Role::Viewer),
+        (HttpMethod::Get, _) => Some(Role::Viewer),
         _ => Some(Role::Operator),
     }
 }
 
-/// Who may what, said once more: a token for checks opens nothing here.
+/// The order of roles, independently of the code: a check token permits nothing here.
 fn may(own: Role, needed: Role) -> bool {
     let roles: &[Role] = match needed {
         Role::Check => &[],
@@ -35,10 +35,10 @@ fn may(own: Role, needed: Role) -> bool {
     roles.contains(&own)
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
-    Nobody,
+    Anonymous,
     Guessing,
     Expired,
     In(Role),
@@ -47,7 +47,7 @@ enum Caller {
 }
 
 const CALLERS: [Caller; 12] = [
-    Caller::Nobody,
+    Caller::Anonymous,
     Caller::Guessing,
     Caller::Expired,
     Caller::In(Role::Check),
@@ -61,24 +61,24 @@ const CALLERS: [Caller; 12] = [
     Caller::Elsewhere(Role::Admin),
 ];
 
-/// What comes of it.
+/// The expected outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Status(u16),
-    /// 200, and there is nothing in it.
+    /// 200 with an empty list.
     Empty,
-    /// Whatever it is, it is not refused for who asks.
+    /// Any status that is not a refusal of the caller.
     Let,
 }
 
-fn expected(endpoint: &Endpoint, caller: Caller) -> Outcome {
+fn expected(endpoint: &AdminEndpoint, caller: Caller) -> Outcome {
     let Some(role) = needed(endpoint) else { return Outcome::Status(200) };
-    let is_list = endpoint.places().next().is_none();
+    let is_list = endpoint.path_parameters().next().is_none();
     match caller {
-        Caller::Nobody | Caller::Guessing | Caller::Expired => Outcome::Status(401),
+        Caller::Anonymous | Caller::Guessing | Caller::Expired => Outcome::Status(401),
         Caller::In(own) | Caller::Elsewhere(own) if !may(own, role) => Outcome::Status(403),
         Caller::In(_) => Outcome::Let,
-        Caller::Elsewhere(_) => match (endpoint.reach, endpoint.writes()) {
+        Caller::Elsewhere(_) => match (endpoint.scope, endpoint.writes()) {
             // The namespace is in the body.
             _ if endpoint.path == "/v1/explain" => Outcome::Status(403),
             (NamespaceScope::Nothing, _) => Outcome::Let,
@@ -91,8 +91,8 @@ fn expected(endpoint: &Endpoint, caller: Caller) -> Outcome {
     }
 }
 
-/// A call that would be done, were it not for who asks. What can be tried without being done is only tried.
-fn path(endpoint: &Endpoint) -> String {
+/// A call that succeeds if the caller is permitted; a dry run where the endpoint has one.
+fn path(endpoint: &AdminEndpoint) -> String {
     let fill = |part: &'static str| match part {
         "{rule_id}" => "fixture",
         "{override_id}" => "fixture",
@@ -107,22 +107,22 @@ fn path(endpoint: &Endpoint) -> String {
         match parameter.name {
             "namespace" => query.push("namespace=default"),
             "dry_run" => query.push("dry_run=true"),
-            "from" if parameter.is_needed => query.push("from=1"),
-            "to" if parameter.is_needed => query.push("to=2"),
+            "from" if parameter.is_required => query.push("from=1"),
+            "to" if parameter.is_required => query.push("to=2"),
             _ => {}
         }
     }
     if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
 }
 
-fn body(endpoint: &Endpoint, until: &str) -> (&'static str, String) {
+fn body(endpoint: &AdminEndpoint, until: &str) -> (&'static str, String) {
     let names = match endpoint.body {
-        Body::None => return ("", String::new()),
-        Body::Yaml => {
+        RequestBody::None => return ("", String::new()),
+        RequestBody::Yaml => {
             let text = "rules: [{ name: fixture, limit: { requests: 1, window: 1s } }]";
             return ("Content-Type: application/yaml\r\n", text.to_owned());
         }
-        Body::Json(names) | Body::Patch(names) => names,
+        RequestBody::Json(names) | RequestBody::Patch(names) => names,
     };
     let value = match names[0] {
         "RuleInput" | "ShortRuleInput" => json!({ "limit": 2, "window_seconds": 1 }),
@@ -150,7 +150,7 @@ async fn fixtures(rig: &Rig) {
     rig.send("POST", "/v1/overrides", change).await.expect(201);
 }
 
-/// True if an answer shows nothing of what is there.
+/// True if a response shows no record.
 fn is_empty(answer: &Answer) -> bool {
     let json = answer.json();
     let mut lists = json.as_object().unwrap().values().filter_map(|value| value.as_array());
@@ -158,7 +158,7 @@ fn is_empty(answer: &Answer) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_row_lets_in_whom_it_should_and_nobody_else() {
+async fn every_endpoint_admits_exactly_the_permitted_callers() {
     let rig = Rig::start().await;
     fixtures(&rig).await;
     let expired = rig.token_until(Role::Admin, None, Some(Instant(rig.now().0 + 1_000_000))).await;
@@ -169,7 +169,7 @@ async fn every_row_lets_in_whom_it_should_and_nobody_else() {
     }
     let (check, on_call) = (rig.token(Role::Check, None).await, rig.token(Role::OnCall, None).await);
     let token = |caller: Caller| match caller {
-        Caller::Nobody => None,
+        Caller::Anonymous => None,
         Caller::Guessing => Some("tg_nobody_knowsthis"),
         Caller::Expired => Some(expired.as_str()),
         Caller::In(Role::Check) => Some(check.as_str()),
@@ -187,7 +187,7 @@ async fn every_row_lets_in_whom_it_should_and_nobody_else() {
             let mut fields =
                 token(caller).map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
             fields += media;
-            if endpoint.headers.contains(&Header::IfMatch) {
+            if endpoint.headers.contains(&EndpointHeader::IfMatch) {
                 fields += "If-Match: *\r\n";
             }
             let before = rig.control.as_ref().unwrap().state().await.unwrap().generation;
