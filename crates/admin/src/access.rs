@@ -2,24 +2,24 @@
 
 use tollgate_control::record::Role;
 
-/// Who may do something.
+/// The token that an endpoint needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminAccess {
-    /// Anybody who reaches the listener.
+    /// None.
     Open,
     /// A token of this role or a stronger one.
     Needs(Role),
 }
 
-/// Of which namespaces something is.
+/// The namespaces that an endpoint acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceScope {
-    /// Of one: `?namespace=`, or the token's only one, or `default`.
+    /// One: `?namespace=`, else the token's only one, else `default`.
     Namespace,
-    /// Of the one named, or of all that the token may see.
+    /// The one that is named, else all that the token is for.
     Namespaces,
-    /// Of none.
+    /// None.
     Nothing,
-    /// Of all of them: not for tokens that are for some.
+    /// All: not for tokens that are limited to some.
     Everything,
 }

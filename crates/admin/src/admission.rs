@@ -1,5 +1,5 @@
-//! Everything that is asked of a call before its body is read, once its name is known to be ours: its path, its token, its
-//! role, its namespace, the kind of its body. In an order in which nobody learns more than they may.
+//! Checks a call before its body is read: path, token, role, namespace, media type. The order of the checks keeps callers
+//! from learning more than their token allows.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl AdminState {
         check_role(&identity, role).map(|()| identity)
     }
 
-    /// Who presents a token. Where too many bad ones came from, the next is not even looked at.
+    /// Finds the identity of a token. After too many bad tokens from an address, further ones are not compared.
     fn authenticate(&self, peer: &Peer, head: &Head<'_>) -> Result<AdminIdentity, AdminProblem> {
         if QueryParameters::holds_token(head.query) {
             return Err(unauthorized(
@@ -114,7 +114,7 @@ impl AdminState {
 
     fn log_unknown_token(&self, address: Option<IpAddr>) {
         if let Some(unsaid) = self.log_throttle.admit("token") {
-            warn!(network = %masked_network(address), unsaid, "a token that nobody knows was presented to the admin API");
+            warn!(network = %masked_network(address), unsaid, "unknown token presented to the admin API");
         }
     }
 }
@@ -158,9 +158,9 @@ impl PendingAdmission {
     }
 }
 
-/// Longest body that is read before its token is known.
+/// Longest body that is read before the token is known.
 const UNKNOWN_BODY_MAX: usize = 64 << 10;
-/// How long the database may take to say whether it knows a token.
+/// How long the database may take to look up a token.
 const TOKEN_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 /// The code of a token that is not known.
 const UNKNOWN: &str = "unknown_token";
@@ -242,10 +242,10 @@ fn check_namespace(admitted: &AdmittedRequest) -> Result<(), AdminProblem> {
     }
 }
 
-/// The kind of a body. `curl -d` calls everything a form, so a form is read as JSON where JSON is taken, like on the data
-/// port. Forms are what pages of other origins may send without asking, so one that a browser could have sent is refused:
-/// every browser in use sends `Origin` or `Sec-Fetch-Site` with a POST, and no page adds `Authorization` to one without
-/// asking first. Plain text is never taken.
+/// Checks the media type. `curl -d` labels every body as a form, so a form is read as JSON where JSON is accepted, as on
+/// the data port. Pages of other origins may send forms without a preflight, so a form that a browser could have sent is
+/// refused: every browser in use sends `Origin` or `Sec-Fetch-Site` with a POST, and a page needs a preflight to add
+/// `Authorization`. Plain text is never accepted.
 fn check_media(endpoint: &AdminEndpoint, head: &Head<'_>) -> Result<(), AdminProblem> {
     if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
         return Err(AdminProblem::new(415, "encoded_body", "Send the body as it is, without Content-Encoding."));

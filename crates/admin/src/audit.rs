@@ -1,4 +1,4 @@
-//! Who changed what, when.
+//! The audit: who changed what, and when.
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
@@ -40,7 +40,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
             "/v1/audit/verify",
             "verifyAudit",
             Tag::Audit,
-            "Check that nobody changed the audit",
+            "Verify the hash chain of the audit",
             |call| Box::pin(verify(call)),
         )
     },

@@ -1,4 +1,4 @@
-//! The fields of a JSON object, taken one by one; every fault is gathered, so that all of them are told at once.
+//! Reads the fields of a JSON body and collects all faults, so that one response reports every one of them.
 
 use serde_json::{Map, Value};
 use tollgate_control::{FieldError, Instant};
@@ -8,7 +8,7 @@ use tollgate_rules::problem::quote;
 use super::problem::{AdminProblem, fault};
 use super::query::instant;
 
-/// An object being read.
+/// The fields of an object, and the faults so far.
 #[derive(Debug)]
 pub struct BodyFields {
     members: Map<String, Value>,
@@ -16,7 +16,7 @@ pub struct BodyFields {
 }
 
 impl BodyFields {
-    /// Reads an object of which these fields are known. `null` is as good as absent.
+    /// An object with these known fields; others are faults. `null` counts as absent.
     pub fn of(mut members: Map<String, Value>, known: &[&str]) -> BodyFields {
         let mut faults = Vec::new();
         for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
@@ -30,17 +30,17 @@ impl BodyFields {
         BodyFields { members, faults }
     }
 
-    /// Reads an object of which somebody else knows the rest of the fields.
+    /// An object whose other fields the caller reads.
     pub fn open(members: Map<String, Value>) -> BodyFields {
         BodyFields { members, faults: Vec::new() }
     }
 
-    /// A field, whatever it is.
+    /// Takes a field of any type.
     pub fn take(&mut self, name: &str) -> Option<Value> {
         self.members.remove(name).filter(|value| !value.is_null())
     }
 
-    /// Notes a fault.
+    /// Records a fault.
     pub fn refuse(&mut self, name: &str, code: &str, message: impl Into<String>, help: &str) {
         self.faults.push(fault(name, code, message, help));
     }
@@ -53,7 +53,7 @@ impl BodyFields {
         self.refuse(name, "missing-field", format!("{name} is missing"), help);
     }
 
-    /// Text, if it is there.
+    /// An optional string.
     pub fn text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
@@ -64,7 +64,7 @@ impl BodyFields {
         }
     }
 
-    /// Text that must be there and not empty; empty after a fault.
+    /// A required, non-empty string; empty after a fault.
     pub fn required_text(&mut self, name: &str, help: &str) -> String {
         if !self.members.contains_key(name) {
             self.missing(name, help);
@@ -77,7 +77,7 @@ impl BodyFields {
         text.unwrap_or_default()
     }
 
-    /// A whole number of at least 0, if it is there. What is too much is for the control plane to say.
+    /// An optional integer from 0. The control plane checks its upper bound.
     pub fn count(&mut self, name: &str) -> Option<i64> {
         match self.take(name)? {
             Value::Number(number) if number.is_u64() => Some(number.as_i64().unwrap_or(i64::MAX)),
@@ -93,7 +93,7 @@ impl BodyFields {
         }
     }
 
-    /// `true` or `false`, if it is there.
+    /// An optional boolean.
     pub fn flag(&mut self, name: &str) -> Option<bool> {
         match self.take(name)? {
             Value::Bool(flag) => Some(flag),
@@ -104,7 +104,7 @@ impl BodyFields {
         }
     }
 
-    /// A point in time, if it is there.
+    /// An optional timestamp.
     pub fn time(&mut self, name: &str) -> Option<Instant> {
         const HELP: &str = "write it like 2026-12-01T00:00:00Z";
         match self.take(name)? {
@@ -127,7 +127,7 @@ impl BodyFields {
         }
     }
 
-    /// A point in time that must be there.
+    /// A required timestamp.
     pub fn required_time(&mut self, name: &str, help: &str) -> Instant {
         if !self.members.contains_key(name) {
             self.missing(name, help);
@@ -135,7 +135,7 @@ impl BodyFields {
         self.time(name).unwrap_or_default()
     }
 
-    /// One of a few words that must be there.
+    /// A required word out of a fixed set.
     pub fn required_word<T>(&mut self, name: &str, words: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let help = format!("one of {}", words.join(", "));
         let text = self.required_text(name, &help);
@@ -146,7 +146,7 @@ impl BodyFields {
         word
     }
 
-    /// A list of texts, if it is there.
+    /// An optional list of strings.
     pub fn texts(&mut self, name: &str) -> Option<Vec<String>> {
         let value = self.take(name)?;
         let texts =
@@ -157,8 +157,7 @@ impl BodyFields {
         texts
     }
 
-    /// A field that only says again what is known already: which thing, where. Otherwise somebody sent it to the wrong
-    /// place.
+    /// A field that may only repeat what the path says. Another value is a fault: the body was sent to the wrong path.
     pub fn same(&mut self, name: &str, expected: &str) {
         match self.take(name) {
             None => {}
@@ -170,7 +169,7 @@ impl BodyFields {
         }
     }
 
-    /// What was left, if nothing was wrong with the rest.
+    /// The fields that were not taken, or all faults.
     pub fn rest(self) -> Result<Map<String, Value>, AdminProblem> {
         match self.faults.is_empty() {
             true => Ok(self.members),

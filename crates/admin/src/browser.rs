@@ -1,9 +1,9 @@
-//! What keeps other people's web pages out: a page in somebody's browser reaches loopback addresses too.
+//! Protects against web pages of other origins: a page in an operator's browser reaches loopback addresses too.
 //!
-//! A page can send requests anywhere, but it cannot choose the `Host` of a name it does not own, nor hide that it is a
-//! page. So a name that is not ours is refused (a name that was made to point here, DNS rebinding), and so is a change
-//! that a page of another origin asks for. The address that was bound is ours. A listener on all addresses takes any
-//! address: probes and scrapers call it by one that the process need not know, and no page can choose it.
+//! A page can send requests anywhere, but it can neither forge `Host` nor hide its `Origin`. So a call under an unknown
+//! host name is refused (DNS rebinding), and so is a change that a page of another origin requests. The bound address is
+//! allowed. A listener on all addresses allows any IP address as `Host`: probes and scrapers use addresses that the process
+//! does not know, and a page cannot choose them.
 
 use std::net::IpAddr;
 
@@ -11,16 +11,16 @@ use super::problem::AdminProblem;
 use tollgate_net::Address;
 use tollgate_web::{Authority, Head};
 
-/// Names and addresses under which the admin port may be called.
+/// Host names and addresses under which the admin port may be called.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts {
     allowed: Vec<String>,
-    /// The address that was bound. `None` if it is none in particular: behind it, any address may lead here.
+    /// The bound address; `None` if any address may lead here.
     bound: Option<IpAddr>,
 }
 
 impl AllowedHosts {
-    /// These names, beside loopback names and the address that was bound.
+    /// These names, besides loopback names and the bound address.
     pub fn new(allowed: &[String], bound: &Address) -> AllowedHosts {
         let bound = match bound {
             Address::Tcp(address) if !address.ip().is_unspecified() => Some(address.ip().to_canonical()),
@@ -29,12 +29,12 @@ impl AllowedHosts {
         AllowedHosts { allowed: allowed.iter().map(|name| name.to_ascii_lowercase()).collect(), bound }
     }
 
-    /// Refuses calls under a name that is not ours.
+    /// Refuses calls under an unknown host name.
     pub fn check(&self, head: &Head<'_>) -> Result<(), AdminProblem> {
-        // HTTP/1.0 may leave it out, and browsers never do.
+        // HTTP/1.0 may omit it; browsers never do.
         let Some(host) = head.host else { return Ok(()) };
         match Authority::parse(host) {
-            Some(Authority { host, .. }) if self.is_ours(&host.to_ascii_lowercase()) => Ok(()),
+            Some(Authority { host, .. }) if self.is_allowed(&host.to_ascii_lowercase()) => Ok(()),
             _ => Err(AdminProblem::new(
                 421,
                 "host_not_allowed",
@@ -43,21 +43,21 @@ impl AllowedHosts {
         }
     }
 
-    fn is_ours(&self, name: &str) -> bool {
+    fn is_allowed(&self, name: &str) -> bool {
         let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
         name == "localhost"
             || name.ends_with(".localhost")
-            || literal.parse().is_ok_and(|address| self.is_our_address(address))
+            || literal.parse().is_ok_and(|address| self.is_allowed_address(address))
             || self.allowed.iter().any(|allowed| allowed == name || allowed == literal)
     }
 
-    fn is_our_address(&self, address: IpAddr) -> bool {
+    fn is_allowed_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.bound.is_none_or(|bound| bound == address || (bound.is_loopback() && address.is_loopback()))
     }
 }
 
-/// Refuses changes that a page of another origin asks for.
+/// Refuses changes that a page of another origin requests.
 pub fn check_origin(head: &Head<'_>) -> Result<(), AdminProblem> {
     let same_site = head.sec_fetch_site.is_none_or(|site| matches!(site, b"same-origin" | b"none"));
     let same_origin = head.origin.is_none_or(|origin| {
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_not_ours_are_refused() {
+    fn unknown_host_names_are_refused() {
         let hosts =
             AllowedHosts::new(&["Limits.Example.com".to_owned(), "192.0.2.7".to_owned()], &Address::loopback(8090));
-        let check = |host: &str| is_taken(&hosts, host);
+        let check = |host: &str| is_accepted(&hosts, host);
         for good in [
             "localhost",
             "LOCALHOST:8090",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_ours_if_they_lead_here() {
+    fn the_bound_address_is_allowed() {
         let bound = |address: &str| AllowedHosts::new(&[], &address.parse().unwrap());
         for (address, good, bad) in [
             ("192.0.2.1:8090", "192.0.2.1:8090", "127.0.0.1"),
@@ -127,12 +127,12 @@ mod tests {
             ("[::]:8090", "[2001:db8::1]", "10.1.2.3.evil.example"),
             ("unix:/run/admin.sock", "127.0.0.1", "evil.example"),
         ] {
-            assert!(is_taken(&bound(address), good), "{good} at {address}");
-            assert!(!is_taken(&bound(address), bad), "{bad} at {address}");
+            assert!(is_accepted(&bound(address), good), "{good} at {address}");
+            assert!(!is_accepted(&bound(address), bad), "{bad} at {address}");
         }
     }
 
-    fn is_taken(hosts: &AllowedHosts, host: &str) -> bool {
+    fn is_accepted(hosts: &AllowedHosts, host: &str) -> bool {
         hosts.check(&Head { host: Some(host.as_bytes()), ..Head::default() }).is_ok()
     }
 

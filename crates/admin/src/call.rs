@@ -1,4 +1,4 @@
-//! A call on its way: what its head said, who asks, and with what it is done.
+//! One call: the parsed head, the caller's identity, and the context of its handler.
 
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Page, Precondition};
@@ -10,7 +10,7 @@ use super::state::AdminState;
 use tollgate_service::admin_tokens::AdminIdentity;
 use tollgate_service::mask::Mask;
 
-/// What is remembered of a head while its body is read.
+/// The parsed head of a request.
 #[derive(Clone, Debug)]
 pub struct AdminRequest {
     /// The endpoint's path, with its braces.
@@ -25,19 +25,19 @@ pub struct AdminRequest {
     pub(super) idempotency_key: Option<String>,
 }
 
-/// What a precondition names.
+/// The value of `If-Match` or `If-None-Match`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfMatch {
-    /// `*`: whatever is there.
+    /// `*`: any version.
     Anything,
-    /// One version. A tag that we never gave out is a version that never was.
+    /// One version. An unknown tag is a version that never existed.
     Version(i64),
 }
 
-/// A version that nothing ever has.
+/// A version that no record has.
 pub const NEVER: i64 = -1;
 
-/// A call, its body read.
+/// The context of a handler: the request with its body, and the shared state.
 pub struct AdminCall<'a> {
     pub(super) state: &'a AdminState,
     pub(super) request: &'a AdminRequest,
@@ -45,7 +45,7 @@ pub struct AdminCall<'a> {
 }
 
 impl<'a> AdminCall<'a> {
-    /// The database; without one, nothing can be changed.
+    /// The control plane; an error without a database.
     pub(super) fn control(&self) -> Result<&'a Control, AdminProblem> {
         self.state.control.as_ref().ok_or_else(|| {
             AdminProblem::new(
@@ -57,7 +57,7 @@ impl<'a> AdminCall<'a> {
         })
     }
 
-    /// What stands where the path has its first braces.
+    /// The first path parameter.
     pub(super) fn id(&self) -> &'a str {
         self.request.path_parameters.first().map_or("", String::as_str)
     }
@@ -71,7 +71,7 @@ impl<'a> AdminCall<'a> {
         namespace(self.request)
     }
 
-    /// The namespaces that are looked at; `None` for all. An error where there would be nothing to see.
+    /// The namespaces that a list covers; `None` for all.
     pub(super) fn namespaces(&self) -> Option<Vec<String>> {
         match (self.request.scope, self.query().text("namespace")) {
             (NamespaceScope::Namespace, _) => Some(vec![self.namespace().to_owned()]),
@@ -80,22 +80,22 @@ impl<'a> AdminCall<'a> {
         }
     }
 
-    /// False if the call is about a namespace that is not the caller's: reading then finds nothing.
+    /// False if the token is not for the namespace of the call: reads then find nothing.
     pub(super) fn may_see(&self) -> bool {
         may_see(self.request)
     }
 
-    /// Who asks.
+    /// The identity of the caller.
     pub(super) fn identity(&self) -> Option<&'a AdminIdentity> {
         self.request.identity.as_ref()
     }
 
-    /// Whom the audit names.
+    /// The author for the audit.
     pub(super) fn author(&self) -> Author {
         self.identity().map_or_else(|| Author { id: "node".to_owned(), name: String::new() }, AdminIdentity::author)
     }
 
-    /// How client keys are shown to who asks.
+    /// How client keys are shown to the caller.
     pub(super) fn mask(&self) -> Mask<'a> {
         match self.identity().is_some_and(|identity| identity.role >= Role::Operator) {
             true => Mask::Plain,
@@ -103,14 +103,14 @@ impl<'a> AdminCall<'a> {
         }
     }
 
-    /// Which piece of a list.
+    /// The requested page of a list.
     pub(super) fn page(&self) -> Result<Page, AdminProblem> {
         let after = self.query().text("cursor").map(|cursor| self.state.cursors.open(self.request.path, cursor));
         let limit = self.query().number("limit").and_then(|limit| u32::try_from(limit).ok()).unwrap_or(100);
         Ok(Page { limit, after: after.transpose()? })
     }
 
-    /// A cursor as callers see it.
+    /// Seals a cursor for the response.
     pub(super) fn cursor(&self, next: Option<&str>) -> Option<String> {
         next.map(|next| self.state.cursors.seal(self.request.path, next))
     }
@@ -119,7 +119,7 @@ impl<'a> AdminCall<'a> {
         self.query().flag("dry_run").unwrap_or(false)
     }
 
-    /// What must be true of what is replaced.
+    /// The precondition of a replacement.
     pub(super) fn replaces(&self) -> Result<Precondition, AdminProblem> {
         match (self.request.if_match, self.request.if_none_match) {
             (Some(_), Some(_)) => Err(bad_precondition("Send If-Match or If-None-Match, not both.")),
@@ -131,12 +131,12 @@ impl<'a> AdminCall<'a> {
         }
     }
 
-    /// What must be true of what is merged into.
+    /// The precondition of a merge.
     pub(super) fn merges(&self) -> Result<IfMatch, AdminProblem> {
         self.request.if_match.ok_or_else(|| required("Send If-Match with the ETag that you read, or If-Match: *."))
     }
 
-    /// What must be true of what is removed.
+    /// The precondition of a deletion.
     pub(super) fn removes(&self) -> Precondition {
         match self.request.if_match {
             None | Some(IfMatch::Anything) => Precondition::Present,
@@ -150,7 +150,7 @@ fn bad_precondition(detail: &str) -> AdminProblem {
 }
 
 fn required(detail: &str) -> AdminProblem {
-    AdminProblem::new(428, "precondition_required", format!("{detail} Otherwise somebody else's change could be lost."))
+    AdminProblem::new(428, "precondition_required", format!("{detail} Otherwise a concurrent change could be lost."))
 }
 
 /// The namespace of a call that has one: named, or the only one the token is for, or `default`.
@@ -179,7 +179,7 @@ pub(super) fn precondition(value: Option<&[u8]>) -> Result<Option<IfMatch>, Admi
     if text == "*" {
         return Ok(Some(IfMatch::Anything));
     }
-    // Weak tags never match strongly; we give out none.
+    // Weak tags never match strongly; the API issues none.
     let tag = text.strip_prefix("W/").unwrap_or(text).strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     match tag.filter(|tag| !tag.contains('"')) {
         Some(tag) => Ok(Some(IfMatch::Version(tag.parse().ok().filter(|_| !text.starts_with("W/")).unwrap_or(NEVER)))),

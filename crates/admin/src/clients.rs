@@ -1,4 +1,4 @@
-//! Clients: what is known of those whose keys come in.
+//! The client directory: tier, organisation, attributes.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     },
 ];
 
-/// Clients, as things that are kept.
+/// Clients, as a resource.
 pub(super) struct ClientResource;
 
 const FIELDS: &[&str] =

@@ -1,5 +1,5 @@
-//! Cursors as callers see them: sealed. What a cursor of the database says may be a client key, which not everybody may see,
-//! and nobody is meant to make one up.
+//! Seals the cursors of lists. A cursor of the database may hold a client key, which viewers must not see, and callers must
+//! not make up cursors.
 
 use std::fmt;
 
@@ -13,21 +13,21 @@ use super::problem::AdminProblem;
 pub struct CursorSealer(Option<RandomizedNonceKey>);
 
 impl CursorSealer {
-    /// Under a secret that all nodes share, so that a list can be read on from another one.
+    /// Keyed by a secret that all nodes share, so that the next page can come from another node.
     pub fn new(secret: &[u8; 32]) -> CursorSealer {
         CursorSealer(RandomizedNonceKey::new(&AES_256_GCM, secret).ok())
     }
 
-    /// A cursor of the list at `path`, as text.
+    /// Seals a cursor of the list at `path`.
     pub fn seal(&self, path: &str, cursor: &str) -> String {
         let mut bytes = cursor.as_bytes().to_vec();
         let nonce = self.0.as_ref().and_then(|key| key.seal_in_place_append_tag(Aad::from(path), &mut bytes).ok());
-        // Sealing fails only for a cursor of many gigabytes: then there is none, and it opens nothing.
+        // Sealing fails only for a cursor of many gigabytes; the empty text then opens nothing.
         let sealed = nonce.map(|nonce| [nonce.as_ref().as_slice(), &bytes].concat()).unwrap_or_default();
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// The cursor behind a text.
+    /// Opens a sealed cursor.
     pub fn open(&self, path: &str, text: &str) -> Result<String, AdminProblem> {
         self.read(path, text).ok_or_else(|| {
             AdminProblem::new(400, "bad_cursor", "Send next_cursor as it came, to the list that it came from.")

@@ -1,4 +1,4 @@
-//! The table as a page for people: everything is in it, nothing is fetched from elsewhere, and it reads without a script.
+//! The table of endpoints as an HTML page: self-contained, readable without its script.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -91,7 +91,7 @@ fn write_operation(page: &mut String, endpoint: &AdminEndpoint, operation: &Valu
     let _ = writeln!(page, "</table>\n<pre><code>{}</code></pre></article>", escaped(&curl(endpoint)));
 }
 
-/// A call that works once the names in capitals are filled in.
+/// A curl command; names in capitals are to be filled in.
 fn curl(endpoint: &AdminEndpoint) -> String {
     let mut call = String::from("curl -s");
     if endpoint.method != HttpMethod::Get {
@@ -143,7 +143,7 @@ fn example(names: &[&str]) -> &'static str {
     }
 }
 
-/// The members of a shape.
+/// The members of a schema.
 fn write_shape(page: &mut String, schema: &Value) {
     let about = text(at(schema, &["description"]));
     if !about.is_empty() {
@@ -169,7 +169,7 @@ fn write_shape(page: &mut String, schema: &Value) {
     page.push_str("</table>");
 }
 
-/// What a schema takes, in a few words.
+/// The type of a schema, in a few words.
 fn taken(schema: &Value) -> String {
     if let Some(name) = at(schema, &["$ref"]).as_str().and_then(|name| name.rsplit('/').next()) {
         return format!("<a href=\"#shape-{0}\">{0}</a>", escaped(name));
@@ -194,7 +194,7 @@ fn taken(schema: &Value) -> String {
     }
 }
 
-/// What stands at the end of these names; nothing if one of them is not there.
+/// The value at a path; null if it is absent.
 fn at<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(value, |value, name| value.get(name).unwrap_or(&Value::Null))
 }

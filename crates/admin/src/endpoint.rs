@@ -1,7 +1,7 @@
-//! One thing that can be done with the admin API, and everything there is to know about it.
+//! One endpoint of the admin API: a row of the table.
 //!
-//! From these rows come the routes, the permissions, the OpenAPI document, the page about it, the names in metrics and
-//! the table test of who may do what. What a row does not say does not exist.
+//! Routes, permissions, the OpenAPI document, the page about it, the paths in metrics and the permission test are all made
+//! from these rows.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,42 +17,42 @@ use super::response::AdminResponse;
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct AdminEndpoint {
-    /// By which method.
+    /// Its method.
     pub method: HttpMethod,
-    /// At which path; a segment in braces stands for any text.
+    /// Its path; a segment in braces is a parameter.
     pub path: &'static str,
-    /// Its name in generated clients.
+    /// Its operation id: the name in generated clients.
     pub id: &'static str,
-    /// Under which heading it is described.
+    /// The section of the description.
     pub tag: Tag,
-    /// What it does, in a line.
+    /// One line about what it does.
     pub summary: &'static str,
-    /// What else there is to know.
+    /// Further description.
     pub detail: &'static str,
-    /// Who may.
+    /// The token that it needs.
     pub access: AdminAccess,
-    /// Of which namespaces.
+    /// The namespaces that it acts on.
     pub scope: NamespaceScope,
-    /// What may stand behind the question mark.
+    /// Its query parameters, without the namespace.
     pub query: &'static [Parameter],
-    /// Header fields that matter.
+    /// The header fields that it evaluates.
     pub headers: &'static [EndpointHeader],
-    /// What is sent.
+    /// The request body.
     pub body: RequestBody,
-    /// What is answered when all went well.
+    /// Successful responses.
     pub responses: &'static [(u16, ResponseContent)],
-    /// Does it.
+    /// The handler.
     pub run: EndpointHandler,
 }
 
-/// Does what an endpoint is for.
+/// Handles a call of an endpoint.
 pub type EndpointHandler = for<'a> fn(&'a AdminCall<'a>) -> EndpointFuture<'a>;
 
-/// Doing it.
+/// The future of a handler.
 pub type EndpointFuture<'a> = Pin<Box<dyn Future<Output = Result<AdminResponse, AdminProblem>> + Send + 'a>>;
 
 impl AdminEndpoint {
-    /// What rows have in common: read by a viewer, in one namespace, without parameters.
+    /// A row with the defaults: GET, for viewers, in one namespace, without parameters.
     pub const fn get(
         path: &'static str,
         id: &'static str,
@@ -77,7 +77,7 @@ impl AdminEndpoint {
         }
     }
 
-    /// The same for what changes something: an operator's.
+    /// A row that changes something: for operators.
     pub const fn change(
         method: HttpMethod,
         path: &'static str,
@@ -93,7 +93,7 @@ impl AdminEndpoint {
         }
     }
 
-    /// Everything that may stand behind the question mark, the namespace included.
+    /// All query parameters, the namespace included.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         let namespace = match self.scope {
             NamespaceScope::Namespace => Some(&NAMESPACE),
@@ -103,7 +103,7 @@ impl AdminEndpoint {
         namespace.into_iter().chain(self.query)
     }
 
-    /// The names in braces, in their order.
+    /// The names of the path parameters, in order.
     pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
@@ -120,23 +120,23 @@ impl fmt::Debug for AdminEndpoint {
     }
 }
 
-/// How something is asked for.
+/// HTTP methods of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HttpMethod {
-    /// Reads; HEAD does too.
+    /// Reads; also for HEAD.
     Get,
-    /// Makes.
+    /// Creates.
     Post,
     /// Replaces.
     Put,
     /// Merges.
     Patch,
-    /// Removes.
+    /// Deletes.
     Delete,
 }
 
 impl HttpMethod {
-    /// The method of a request; HEAD is a GET whose body nobody reads.
+    /// The method of a request; HEAD is a GET without its body.
     pub fn of(text: &str) -> Option<HttpMethod> {
         Some(match text {
             "GET" | "HEAD" => HttpMethod::Get,
@@ -160,7 +160,7 @@ impl HttpMethod {
     }
 }
 
-/// Headings of the description.
+/// Sections of the description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tag {
     /// Rules.
@@ -186,7 +186,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// Every heading, in the order of the page, and what it is about.
+    /// Every section in the order of the page, with its description.
     pub const ALL: [(Tag, &'static str); 10] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
@@ -220,23 +220,23 @@ impl Tag {
     }
 }
 
-/// Header fields that matter to some endpoints.
+/// Header fields that some endpoints evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointHeader {
-    /// Only if it is still this version, and it has to be said which.
+    /// `If-Match`, required.
     IfMatch,
-    /// Only if it is still this version, where somebody says so.
+    /// `If-Match`, optional.
     IfMatchOptional,
-    /// Only if it is not there: `*`. Or, of what is read, only if it is another version.
+    /// `If-None-Match`: `*` to create; of a read, the version that the caller has.
     IfNoneMatch,
-    /// The same call again is answered alike, and done once.
+    /// `Idempotency-Key`: a repeated call is done once and gets the same response.
     IdempotencyKey,
 }
 
-/// What is sent.
+/// The request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestBody {
-    /// Nothing.
+    /// None.
     None,
     /// JSON of one of these schemas.
     Json(&'static [&'static str]),
@@ -257,19 +257,19 @@ impl RequestBody {
     }
 }
 
-/// Where no body belongs, tools send an empty object nevertheless.
+/// Some tools send an empty object where no body is expected.
 const NOTHING_BYTES_MAX: usize = 256;
 
-/// What is answered.
+/// The content of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseContent {
-    /// Nothing but the status.
+    /// No body.
     Nothing,
     /// JSON of this schema.
     Json(&'static str),
-    /// The same, with its version as ETag.
+    /// JSON of this schema, with its version as ETag.
     Versioned(&'static str),
-    /// The same for something that was just made, with its Location.
+    /// JSON of this schema for a new record, with ETag and Location.
     Created(&'static str),
     /// Text of another media type.
     Text(&'static str),

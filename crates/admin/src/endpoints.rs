@@ -1,4 +1,4 @@
-//! The one table of everything that can be done.
+//! The table of all endpoints.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
     &ALL
 }
 
-/// Every path, for metrics: with braces for parameters.
+/// Every path, for metrics; parameters in braces.
 pub fn paths() -> impl Iterator<Item = &'static str> {
     OperatorPage::PATHS.iter().copied().chain(endpoints().iter().map(|endpoint| endpoint.path))
 }

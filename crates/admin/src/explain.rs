@@ -1,4 +1,4 @@
-//! `POST /v1/explain` on the admin port: what the data port answers, and which override of the database holds.
+//! `POST /v1/explain` on the admin port: the response of the data port, with the override of the database that holds.
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
@@ -54,7 +54,7 @@ async fn explain(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     Ok(AdminResponse::json(&call.mask().value(json)))
 }
 
-/// Adds id and reason of the override that holds, if it is one of the database.
+/// Adds id and reason of the override in force, if it is in the database.
 async fn name_override(
     control: &Control,
     namespace: &str,

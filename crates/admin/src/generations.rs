@@ -1,4 +1,4 @@
-//! Generations: every change makes one.
+//! Generations: every change makes one. Lists, differences, rollback and revert.
 
 use serde_json::{Value, json};
 use tollgate_control::{Change, Dependents, Edit, GenerationRecord};
@@ -93,7 +93,7 @@ async fn diff(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     Ok(AdminResponse::json(&json!({ "from": from, "to": to, "changes": changes::shown(&call.mask(), &theirs) })))
 }
 
-/// True if a namespace is among those the call is about. What belongs to none is for those who may see all.
+/// True if the call covers the namespace. Records without a namespace are for tokens that are for all.
 fn is_theirs(call: &AdminCall<'_>, namespace: &str) -> bool {
     call.namespaces().is_none_or(|names| names.iter().any(|name| name == namespace))
 }

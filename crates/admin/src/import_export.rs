@@ -1,7 +1,7 @@
-//! A namespace as a rules file, and a rules file as a namespace: the same text that people keep in files.
+//! Exports a namespace as a rules file, and imports a rules file into a namespace.
 //!
-//! Nothing is lost on the way there and back but what files have no words for: ids of overrides and names beside ids,
-//! which are kept where they are, and whether a rule is enabled, which a file says as `mode: off`.
+//! The round trip keeps everything that a rules file can express. Ids of overrides and display names stay in the database;
+//! a disabled rule is exported as `mode: off`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,11 +27,11 @@ use super::rules::RuleResource;
 use super::tree;
 use super::{changes, percent};
 
-/// Entries that are read from the database at a time.
+/// Entries per page that are read from the database.
 const PIECE: u32 = 1000;
-/// An override of a file that names no end ends here.
+/// The end of an override whose file entry has none.
 const FOREVER: Instant = Instant(18_429_292_799_999_999); // 2553-12-31T23:59:59.999999Z
-/// How the file is called in its own problems.
+/// The name of the file in problems.
 const FILE_NAME: &str = "rules.yaml";
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
@@ -87,7 +87,7 @@ pub(super) async fn import(call: &AdminCall<'_>) -> Result<AdminResponse, AdminP
         .filter(|rule| rule.namespace == call.namespace())
         .map(|rule| (rule.rule_id.as_str(), &rule.document))
         .collect();
-    // A rule that a file of this node says alike is in force already.
+    // A rule that a file of this node defines identically is already in force.
     edits.retain(|edit| {
         !matches!(edit, Edit::Rule { rule_id, to: Some(draft), .. }
             if in_files.get(file.shown.get(rule_id).unwrap_or(rule_id).as_str()) == Some(&&draft.document))
@@ -105,14 +105,14 @@ fn interrupted() -> AdminProblem {
     AdminProblem::new(503, "stopping", "The server is stopping.")
 }
 
-/// What becomes of rules that a file does not have.
+/// Which rules that the file lacks are deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prune {
     Nothing,
     Rules,
 }
 
-/// A namespace of the database, whole.
+/// All records of a namespace in the database.
 struct StoredNamespace {
     name: String,
     settings: NamespaceDraft,
@@ -155,7 +155,7 @@ impl StoredNamespace {
         if !self.clients.is_empty() {
             entries.push(("clients", YamlNode::list(self.clients.iter().map(client_tree))));
         }
-        // Overrides of rules in files stay here: a rules file names only rules of its own.
+        // Overrides of rules in files are not exported: a rules file may only name its own rules.
         let names: HashSet<&str> = self.rules.iter().map(|rule| rule.rule_id.as_str()).collect();
         let mut own = self.overrides.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
         if own.peek().is_some() {
@@ -164,7 +164,7 @@ impl StoredNamespace {
         YamlNode::map(entries)
     }
 
-    /// What has to be changed so that everything in the file is as the file says.
+    /// The edits that make the namespace match the file.
     fn edits(&self, file: &ImportFile, prune: Prune) -> Vec<Edit> {
         let mut edits = Vec::new();
         let settings = file.settings(&self.settings);
@@ -179,7 +179,7 @@ impl StoredNamespace {
             self.rules.iter().map(|rule| (rule.rule_id.as_str(), rule)).collect();
         for (rule_id, document) in &file.rules {
             let before = known.remove(rule_id.as_str());
-            // A rule that is not enabled was exported as `off`: it stays what it is.
+            // A disabled rule was exported as `off`: it stays as it is.
             if before.is_some_and(|rule| !rule.draft.enabled && exported(rule) == *document) {
                 continue;
             }
@@ -206,7 +206,7 @@ impl StoredNamespace {
         Edit::Client { namespace: self.name.clone(), client_key, to: Some(draft), expect: Precondition::Anything }
     }
 
-    /// Overrides of a file have no ids: one for the same client, rule and beginning is taken to be the same.
+    /// Overrides of a file have no ids: client, rule and start identify one.
     fn override_edits(&self, specs: &[OverrideSpec]) -> Vec<Edit> {
         let known = self.overrides.iter().map(|record| {
             let OverrideDraft { client_key, rule_id, valid_from, .. } = &record.draft;
@@ -231,7 +231,7 @@ impl StoredNamespace {
     }
 }
 
-/// A list, piece by piece to its end.
+/// Reads a list page by page.
 struct Pager {
     next: Option<Page>,
 }
@@ -253,7 +253,7 @@ impl Pager {
     }
 }
 
-/// The document of a rule, as a file would have it.
+/// The document of a rule, as exported.
 fn exported(rule: &RuleRecord) -> Map<String, Value> {
     let mut document = rule.draft.document.clone();
     if !rule.draft.enabled {
@@ -308,20 +308,20 @@ fn override_draft(spec: &OverrideSpec) -> OverrideDraft {
     }
 }
 
-/// The same for the same override, so that a file that is imported twice changes nothing the second time.
+/// A stable id, so that importing a file twice changes nothing the second time.
 fn override_id(draft: &OverrideDraft) -> String {
     let from = draft.valid_from.map(|from| from.to_string()).unwrap_or_default();
     format!("ovr-{}", resource::hash(&[&draft.client_key, &draft.rule_id, &from]))
 }
 
-/// A rules file that was sent.
+/// A rules file in a request body.
 struct ImportFile {
     file: RuleFile,
-    /// Ids and documents, each saying itself what the file says for all.
+    /// Ids and documents, with the defaults of the file written into each.
     rules: Vec<(String, Map<String, Value>)>,
-    /// By the ids of rules that have no name in the file: what a node calls them that reads the file itself.
+    /// By the ids of unnamed rules: the names under which a node that reads the file shows them.
     shown: HashMap<String, String>,
-    /// Settings that the file names.
+    /// Settings that the file contains.
     named: HashSet<&'static str>,
 }
 
@@ -344,8 +344,8 @@ impl ImportFile {
             document.remove("name");
             document
         });
-        // A rule without a name is stored under the digest that its buckets are found by: that neither depends on the other
-        // rules of the file, so that importing again changes nothing, nor starts its counters anew.
+        // An unnamed rule is stored under the digest that its buckets are keyed by: it does not depend on the other rules of
+        // the file, so importing again changes nothing, and it keeps the rule's counters.
         let ids = stable_names(&file);
         let shown = ids.iter().cloned().zip(names).filter(|(id, name)| id != name).collect();
         let rules = ids.into_iter().zip(documents).collect();
@@ -354,7 +354,7 @@ impl ImportFile {
         Ok(ImportFile { rules, shown, named, file })
     }
 
-    /// The settings of a namespace, where the file names any.
+    /// The settings of the namespace after the import.
     fn settings(&self, before: &NamespaceDraft) -> NamespaceDraft {
         let RuleFile { ipv6_prefix, escaped_slash, allow_block_all, normalize, .. } = self.file;
         let names = |name: &str| self.named.contains(name);
@@ -370,7 +370,7 @@ impl ImportFile {
     }
 }
 
-/// The names by which the rules of a file go, those without one included.
+/// The effective names of the rules of a file, unnamed ones included.
 fn names(file: &RuleFile) -> Result<Vec<String>, AdminProblem> {
     let standalone = RuleFile { clients: Vec::new(), overrides: Vec::new(), ..file.clone() };
     match RuleSet::compile(std::slice::from_ref(&standalone), &CompileOptions::for_test()) {

@@ -1,5 +1,5 @@
-//! Bodies: JSON objects, read strictly. A name that stands twice would mean one thing here and another elsewhere; a NUL is
-//! text to no database.
+//! Parses request bodies strictly: JSON objects without duplicate names, which parsers interpret differently, and without
+//! NUL, which databases reject.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::problem::AdminProblem;
 
-/// Reads a body that must be an object.
+/// Parses a body that must be an object.
 pub fn object(body: &[u8]) -> Result<Map<String, Value>, AdminProblem> {
     if body.trim_ascii().is_empty() {
         return Err(not_json("The body is empty; send a JSON object."));
@@ -28,7 +28,7 @@ fn not_json(detail: impl Into<String>) -> AdminProblem {
     AdminProblem::new(400, "not_json", detail)
 }
 
-/// Our own errors carry code and path through serde, which carries only text. No message holds the mark by chance.
+/// Separates code, path and message in errors that pass through serde, which carries only text.
 const MARK: char = '\u{1f}';
 
 fn refused(text: &str) -> AdminProblem {
@@ -42,7 +42,7 @@ fn refused(text: &str) -> AdminProblem {
     }
 }
 
-/// The way from the body to a value, written only when something is wrong there.
+/// The path of a value, formatted only for an error.
 #[derive(Clone, Copy)]
 enum JsonPath<'a> {
     Root,
@@ -61,7 +61,7 @@ impl fmt::Display for JsonPath<'_> {
     }
 }
 
-/// Reads a value at a path.
+/// Deserializes the value at a path.
 struct Strict<'a>(JsonPath<'a>);
 
 impl<'de> DeserializeSeed<'de> for Strict<'_> {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_readers_could_take_differently_is_refused() {
+    fn ambiguous_bodies_are_refused() {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(129), "]".repeat(129));
         let cases = [
             (&b""[..], "not_json", ""),

@@ -1,4 +1,4 @@
-//! JSON merge patch (RFC 7396): what is sent replaces, what is `null` goes, what is left out stays.
+//! JSON merge patch (RFC 7396): values replace, `null` deletes, absent members stay.
 
 use serde_json::{Map, Value};
 

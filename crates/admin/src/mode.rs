@@ -1,4 +1,4 @@
-//! `PUT /v1/mode`: the kill switch. It is turned here first, and told to the others after.
+//! `PUT /v1/mode`: the kill switch. It takes effect on this node first and is then written to the database for the others.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::mode_switch::{ModeScope, ModeState};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
-/// How long the database may take to hear of it before the node goes on alone.
+/// How long the database may take to store the mode before the node responds without it.
 pub const MODE_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
@@ -61,24 +61,24 @@ async fn set(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
         let detail = "Switching to off, and back from it, takes a token of the role admin.";
         return Err(AdminProblem::new(403, "role_too_weak", detail));
     }
-    // Whoever says so now has heard what held until now, whatever the clocks of others say.
+    // This call supersedes the current setting, even if the clock of the node that made it is ahead.
     let since = state.now().max(Instant(state.mode_switch.setting().since.0.saturating_add(1)));
     let ours = ModeState { mode, since, scope: ModeScope::Node };
     state.mode_switch.set(ours);
     (state.node.persist_mode)(mode, since);
     warn!(mode = mode.name(), token = call.author().id, "the mode was set");
-    let told = match &state.control {
+    let stored = match &state.control {
         Some(control) => timeout(MODE_WRITE_TIMEOUT, control.set_mode(mode, since, &call.author())).await,
         None => return Ok(show(state.mode_switch.setting())),
     };
-    match told {
+    match stored {
         Ok(Ok(fleet)) => {
             let theirs = ModeState { mode: fleet.mode, since: fleet.mode_since, scope: ModeScope::Fleet };
             state.mode_switch.confirm(ours, theirs);
             (state.node.changed)();
         }
-        Ok(Err(error)) => warn!(error = %error, "the mode is set on this node alone: the database was not told"),
-        Err(_) => warn!("the mode is set on this node alone: the database did not answer in time"),
+        Ok(Err(error)) => warn!(error = %error, "the mode is set on this node only: writing it to the database failed"),
+        Err(_) => warn!("the mode is set on this node only: the database did not answer in time"),
     }
     Ok(show(state.mode_switch.setting()))
 }

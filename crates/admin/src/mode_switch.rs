@@ -1,40 +1,39 @@
-//! The switch between off, shadow and enforce: turned here at once, whatever store and database do, and told to the
-//! fleet if that can be told.
+//! The switch between off, shadow and enforce. It takes effect on this node at once, independently of store and database.
 
 use std::fmt;
 
 use parking_lot::Mutex;
 use tollgate_control::{Enforcement, Instant};
 
-/// Where the switch stands, and what it turns.
+/// The current mode, and the function that applies it.
 pub struct ModeSwitch {
-    turn: Box<dyn Fn(Enforcement) + Send + Sync>,
+    apply: Box<dyn Fn(Enforcement) + Send + Sync>,
     setting: Mutex<ModeState>,
 }
 
-/// Where the switch stands.
+/// A mode, with its time and scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModeState {
-    /// How.
+    /// The mode.
     pub mode: Enforcement,
-    /// Since when.
+    /// When it was set.
     pub since: Instant,
-    /// Who stands so.
+    /// Which nodes have it.
     pub scope: ModeScope,
 }
 
-/// For whom a mode holds.
+/// The nodes that a mode holds for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModeScope {
-    /// For all nodes on the same database.
+    /// All nodes on the same database.
     #[default]
     Fleet,
-    /// For this one alone: nobody else could be told.
+    /// This node only: the database could not be reached.
     Node,
 }
 
 impl ModeScope {
-    /// Its name in answers.
+    /// Its name in responses.
     pub const fn name(self) -> &'static str {
         match self {
             ModeScope::Fleet => "fleet",
@@ -44,36 +43,36 @@ impl ModeScope {
 }
 
 impl ModeSwitch {
-    /// A switch that enforces, and turns what `turn` turns.
-    pub fn new(turn: impl Fn(Enforcement) + Send + Sync + 'static) -> ModeSwitch {
+    /// A switch in `enforce`; `apply` is called with every new mode.
+    pub fn new(apply: impl Fn(Enforcement) + Send + Sync + 'static) -> ModeSwitch {
         let setting = ModeState { mode: Enforcement::Enforce, since: Instant(0), scope: ModeScope::Fleet };
-        ModeSwitch { turn: Box::new(turn), setting: Mutex::new(setting) }
+        ModeSwitch { apply: Box::new(apply), setting: Mutex::new(setting) }
     }
 
-    /// Where it stands.
+    /// The current setting.
     pub fn setting(&self) -> ModeState {
         *self.setting.lock()
     }
 
-    /// What the fleet made of a word that was given here: it is taken for it, even if the fleet dates it earlier, or
-    /// has heard a newer one.
+    /// Replaces our own setting by the one that the database stored for it, even if that has an earlier time or is a newer
+    /// one of another node.
     pub fn confirm(&self, ours: ModeState, theirs: ModeState) -> ModeState {
         let mut setting = self.setting.lock();
         if *setting == ours {
             if theirs.mode != ours.mode {
-                (self.turn)(theirs.mode);
+                (self.apply)(theirs.mode);
             }
             *setting = theirs;
         }
         *setting
     }
 
-    /// Turns it. An older word never replaces a newer one; the same word again may come from a wider circle. Answers
-    /// where it stands afterwards.
+    /// Sets the mode. An older setting never replaces a newer one; an equal one may widen its scope. Returns the setting that
+    /// holds afterwards.
     pub fn set(&self, new: ModeState) -> ModeState {
         let mut setting = self.setting.lock();
         if new.since >= setting.since {
-            (self.turn)(new.mode); // under the lock: two words turn it in the order in which they count
+            (self.apply)(new.mode); // under the lock: concurrent settings are applied in their order
             *setting = new;
         }
         *setting
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_word_never_replaces_a_newer_one() {
+    fn an_older_setting_never_replaces_a_newer_one() {
         let turned = Arc::new(Mutex::new(Vec::new()));
         let mode_switch = ModeSwitch::new({
             let turned = turned.clone();
@@ -109,7 +108,7 @@ mod tests {
             (setting(Enforcement::Shadow, 40, ModeScope::Node), setting(Enforcement::Enforce, 30, ModeScope::Fleet));
         mode_switch.set(ours);
         assert_eq!(mode_switch.confirm(ours, theirs), theirs);
-        assert_eq!(mode_switch.confirm(ours, off), theirs, "somebody else was faster");
+        assert_eq!(mode_switch.confirm(ours, off), theirs, "another setting came first");
         assert_eq!(*turned.lock(), [Enforcement::Off, Enforcement::Off, Enforcement::Shadow, Enforcement::Enforce]);
     }
 }

@@ -1,4 +1,4 @@
-//! Namespaces: those of the database and those of files, with how many rules each has of which source.
+//! Lists namespaces of the database and of files, with the number of rules by source.
 
 use std::collections::BTreeMap;
 

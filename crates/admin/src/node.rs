@@ -1,6 +1,6 @@
-//! What the admin API asks of the node it runs in: to follow what was changed, and to say how it is.
+//! What the node provides to the admin API: its status, the rules of its files, and a signal after changes.
 //!
-//! Closures rather than a trait: there is one node, and tests hand in what they need of it.
+//! Closures rather than a trait: there is one node, and tests supply only what they need.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use serde_json::{Map, Value};
 use tollgate_control::{Enforcement, Instant};
 use tollgate_rules::RuleSpec;
 
-/// The node behind the admin API.
+/// The functions of the node that the admin API calls.
 pub struct NodeHooks {
-    /// Something was changed: read it now rather than at the next look.
+    /// Reads the database now rather than at the next poll: something changed.
     pub changed: Box<dyn Fn() + Send + Sync>,
-    /// How the node is.
+    /// The status of the node.
     pub status: Box<dyn Fn() -> NodeStatus + Send + Sync>,
-    /// The rules that came from files: shown, and never changed here.
+    /// The rules of files: read-only.
     pub file_rules: Box<dyn Fn() -> Arc<Vec<FileRule>> + Send + Sync>,
-    /// The rule of a file that has this name in this namespace, if it is in force: overrides are checked against it.
+    /// The rule of a file by namespace and name, if it is in force: overrides are checked against it.
     pub file_rule: FindRule,
-    /// Somebody set the mode here, at that instant: to be remembered over a restart.
+    /// Stores a mode that was set here, with its time, so that it survives a restart.
     pub persist_mode: Box<dyn Fn(Enforcement, Instant) + Send + Sync>,
 }
 
@@ -27,7 +27,7 @@ pub struct NodeHooks {
 pub type FindRule = Box<dyn Fn(&str, &str) -> Option<RuleSpec> + Send + Sync>;
 
 impl NodeHooks {
-    /// A node that follows nobody and has no files.
+    /// A node without a database and files.
     pub fn standalone() -> NodeHooks {
         let none = Arc::new(Vec::new());
         NodeHooks {
@@ -46,32 +46,32 @@ impl fmt::Debug for NodeHooks {
     }
 }
 
-/// A rule that came from a file of either kind.
+/// A rule of a file of either kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRule {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
     /// Its name in the file.
     pub rule_id: String,
-    /// Which kind of file.
+    /// The kind of file.
     pub kind: FileKind,
     /// File and line: `examples/rules.yaml:12`.
     pub location: String,
-    /// The rule as the file has it, without `name`.
+    /// The rule as in the file, without `name`.
     pub document: Map<String, Value>,
 }
 
-/// Kinds of files that rules come from.
+/// Kinds of files with rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A rules file of ours.
+    /// A Tollgate rules file.
     Rules,
     /// A file of envoyproxy/ratelimit.
     Envoy,
 }
 
 impl FileKind {
-    /// The `source` of such rules in answers.
+    /// The `source` of such rules in responses.
     pub const fn name(self) -> &'static str {
         match self {
             FileKind::Rules => "file",
@@ -80,50 +80,50 @@ impl FileKind {
     }
 }
 
-/// How a node is.
+/// The status of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeStatus {
-    /// What it calls itself.
+    /// Its name.
     pub node: String,
-    /// The generation of rules that it decides by, counted by itself.
+    /// The generation of the rule set in force, counted by the node.
     pub serving: u64,
-    /// The generation of the database that this holds; `None` before it was first read.
+    /// The generation of the database in force; `None` before the first read.
     pub generation: Option<i64>,
-    /// How the database is.
+    /// The state of the database.
     pub database: DatabaseHealth,
-    /// When it was last read, whether or not anything was new.
+    /// When the database was last read, with or without changes.
     pub refreshed_at: Option<Instant>,
     /// Rows that cannot be used, and why.
     pub quarantined: Vec<QuarantinedRow>,
-    /// The servers of a shared store; none if everything is in memory.
+    /// The servers of a shared store; none for the memory store.
     pub store: Vec<StoreServer>,
-    /// What is wrong with rules files as they are now. The last rules that were right stay in force.
+    /// Errors in the current rules files. The last valid rules stay in force.
     pub file_errors: Vec<String>,
 }
 
-/// How a server of the store is.
+/// The state of a store server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreServer {
-    /// Where it is.
+    /// Its address.
     pub address: String,
     /// `up`, `recovering` or `down`.
     pub state: &'static str,
 }
 
-/// How the database is.
+/// The state of the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DatabaseHealth {
-    /// There is none.
+    /// No database is configured.
     #[default]
     Off,
-    /// It answers.
+    /// The last access succeeded.
     Up,
-    /// It does not: what it last said.
+    /// The last access failed with this error.
     Away(String),
 }
 
 impl DatabaseHealth {
-    /// Its name in answers.
+    /// Its name in responses.
     pub const fn name(&self) -> &'static str {
         match self {
             DatabaseHealth::Off => "off",
@@ -138,10 +138,10 @@ impl DatabaseHealth {
 pub struct QuarantinedRow {
     /// `rule`, `override` or `client`.
     pub kind: String,
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
     /// Its id.
     pub id: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }

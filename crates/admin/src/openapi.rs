@@ -1,4 +1,4 @@
-//! The table as an OpenAPI 3.1 document.
+//! The table of endpoints as an OpenAPI 3.1 document.
 
 use std::sync::LazyLock;
 
@@ -38,15 +38,15 @@ pub fn document() -> Value {
     })
 }
 
-/// The document as text, made once.
+/// The document as text, built once.
 pub(super) fn text() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| document().to_string());
     &TEXT
 }
 
 const ABOUT: &str = "Rules, overrides and clients of a rate limiter, and all about them. Bodies are JSON, errors are \
-    problem details. What is read has an ETag; who replaces or merges sends it as If-Match, so that nobody loses \
-    somebody else's change. Every change is one generation with its rows of the audit.";
+    problem details. What is read has an ETag; replacing and merging need it as If-Match, so that no \
+    concurrent change is lost. Every change is one generation with its rows of the audit.";
 const TOKEN: &str = "`tg_<id>_<secret>`. Viewers read and see client keys as digests, operators also change rules, \
     overrides and clients, admins also tokens and the mode. A token may be for some namespaces only.";
 
@@ -109,7 +109,7 @@ fn takes(takes: ParameterKind) -> Value {
 }
 
 fn header_parameter(endpoint: &AdminEndpoint, header: EndpointHeader) -> Value {
-    // Who replaces something says If-Match, or If-None-Match to make it: neither alone is required.
+    // A replacement sends If-Match, and a creation If-None-Match: neither alone is required.
     let (name, required, help) = match header {
         EndpointHeader::IfMatch => {
             ("If-Match", endpoint.method == HttpMethod::Patch, "The ETag that was read, or `*`.")
@@ -155,7 +155,7 @@ fn responses(endpoint: &AdminEndpoint) -> Value {
     for (status, content) in endpoint.responses {
         responses.insert(status.to_string(), response(*status, *content, is_tried));
     }
-    admit_what_is_made(&mut responses);
+    admit_created(&mut responses);
     if endpoint.method == HttpMethod::Get && endpoint.headers.contains(&EndpointHeader::IfNoneMatch) {
         responses.insert("304".to_owned(), json!({ "description": "It is still what the caller has." }));
     }
@@ -166,8 +166,8 @@ fn responses(endpoint: &AdminEndpoint) -> Value {
     Value::Object(responses)
 }
 
-/// Generated clients read every success as the one of the lowest status: it admits what is made, too.
-fn admit_what_is_made(responses: &mut Map<String, Value>) {
+/// Generated clients parse every success as the response of the lowest status, so that one also admits the created record.
+fn admit_created(responses: &mut Map<String, Value>) {
     const SCHEMA: &str = "/content/application~1json/schema";
     let made = responses.get("201").and_then(|response| response.pointer(SCHEMA)).cloned();
     let done = responses.get_mut("200").and_then(|response| response.pointer_mut(SCHEMA));
@@ -203,7 +203,7 @@ fn response(status: u16, content: ResponseContent, is_tried: bool) -> Value {
     }
 }
 
-/// Statuses by which a call can be refused, by what it takes.
+/// The error statuses of an endpoint.
 fn refusals(endpoint: &AdminEndpoint) -> Vec<(u16, &'static str)> {
     let has_body = endpoint.body != RequestBody::None;
     let asks = |header| endpoint.headers.contains(&header);
@@ -218,7 +218,7 @@ fn refusals(endpoint: &AdminEndpoint) -> Vec<(u16, &'static str)> {
         (403, "The token may not do this, or a web page of another origin asked.", true),
         (404, "There is no such thing.", names_something || endpoint.writes()),
         (409, "It is there already, or belongs to a file.", endpoint.writes()),
-        (412, "Somebody else changed it since it was read.", is_conditional),
+        (412, "It was changed since it was read.", is_conditional),
         (413, "The body is too long.", true),
         (415, "The body is of another media type.", true),
         (

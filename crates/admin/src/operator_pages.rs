@@ -1,5 +1,5 @@
-//! What operators and their tools read: `/live`, `/ready` and `/metrics`, on the admin listener and on a listener of their
-//! own, where envoyproxy/ratelimit's `/stats` and `/rlconfig` are too.
+//! Pages for operators: `/live`, `/ready` and `/metrics` on the admin listener and on the metrics listener, which also has
+//! `/stats` and `/rlconfig` of envoyproxy/ratelimit.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use tollgate_service::{ApiError, HealthDetail, Reply, Service};
 use tollgate_telemetry::{Exposition, RlsCallEnd, Scrape};
 use tollgate_web::{Handler, Head, HttpError, HttpMetrics, http_error};
 
-/// Reads how often rules files were loaded, and failed to load.
+/// Returns how often loading rules files succeeded and failed.
 pub type LoadCounts = Arc<dyn Fn() -> (u64, u64) + Send + Sync>;
 
 /// The pages for operators.
 #[derive(Clone)]
 pub struct OperatorPages {
-    /// Tells the state of the store.
+    /// Reports the state of the store.
     pub service: Arc<Service>,
     /// Health checks fail once it is announced.
     pub drain: Drain,
@@ -32,7 +32,7 @@ pub struct OperatorPages {
 pub enum OperatorPage {
     /// Is the process alive?
     Live,
-    /// May requests be sent here?
+    /// May the node receive requests?
     Ready,
     /// Metrics for Prometheus.
     Metrics,
@@ -153,7 +153,7 @@ fn write_text(body: &str, reply: &mut Reply) {
     reply.body.extend_from_slice(body.as_bytes());
 }
 
-/// The pages on a listener of their own.
+/// The pages on the metrics listener.
 impl Handler for OperatorPages {
     type Prepared = PreparedPage;
 

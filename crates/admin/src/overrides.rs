@@ -110,7 +110,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     },
 ];
 
-/// Overrides, as things that are kept.
+/// Overrides, as a resource.
 pub(super) struct OverrideResource;
 
 const FIELDS: &[&str] = &[

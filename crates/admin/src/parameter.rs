@@ -1,51 +1,51 @@
 //! Query parameters that endpoints accept.
 
-/// One parameter of a query.
+/// A query parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// The values that it accepts.
     pub takes: ParameterKind,
-    /// What it is for.
+    /// Its description.
     pub help: &'static str,
-    /// True if it cannot be left out.
+    /// True if it is required.
     pub is_required: bool,
 }
 
 impl Parameter {
-    /// The same, if it cannot be left out.
+    /// Makes it required.
     pub const fn required(self) -> Parameter {
         Parameter { is_required: true, ..self }
     }
 }
 
-/// A parameter that may be left out.
+/// An optional parameter.
 pub const fn parameter(name: &'static str, takes: ParameterKind, help: &'static str) -> Parameter {
     Parameter { name, takes, help, is_required: false }
 }
 
-/// The same for any text.
+/// An optional parameter with a non-empty string.
 pub const fn text(name: &'static str, help: &'static str) -> Parameter {
     parameter(name, ParameterKind::Text, help)
 }
 
-/// What a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// Any text but none.
+    /// A non-empty string.
     Text,
     /// `true` or `false`.
     Flag,
-    /// How many entries, 1 to 1000.
+    /// A number of entries, 1 to 1000.
     Count,
     /// The number of a generation.
     Generation,
-    /// Where the last piece of a list ended.
+    /// `next_cursor` of the page before.
     Cursor,
-    /// A point in time.
+    /// A timestamp.
     Time,
-    /// One of a few words.
+    /// One of these words.
     OneOf(&'static [&'static str]),
 }
 
@@ -54,14 +54,14 @@ pub const NAMESPACE: Parameter =
     text("namespace", "Of which namespace. Default: the only one the token is for, or else `default`.");
 /// The namespace of a call about several.
 pub const NAMESPACES: Parameter = text("namespace", "Of which namespace. Default: all that the token is for.");
-/// How much of a list.
+/// The size of a page.
 pub const LIMIT: Parameter = parameter("limit", ParameterKind::Count, "Most entries; default 100.");
-/// Where in a list.
+/// The start of a page.
 pub const CURSOR: Parameter = parameter("cursor", ParameterKind::Cursor, "`next_cursor` of the piece before.");
-/// Only look.
+/// Reports the changes without making them.
 pub const DRY_RUN: Parameter =
     parameter("dry_run", ParameterKind::Flag, "Do everything but change it; answers what would change.");
-/// Not before.
+/// Start of a time range.
 pub const FROM: Parameter = parameter("from", ParameterKind::Time, "Not before, such as 2026-12-01T00:00:00Z.");
-/// Before.
+/// End of a time range.
 pub const TO: Parameter = parameter("to", ParameterKind::Time, "Before, such as 2026-12-02T00:00:00Z.");

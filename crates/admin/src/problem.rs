@@ -1,6 +1,6 @@
-//! What is said when a call is not done: problem details, with every fault and the path of its field.
+//! Error responses: problem details (RFC 9457) with every fault and the path of its field.
 //!
-//! Here, and nowhere else, an error of the control plane becomes a status.
+//! Only this module maps errors of the control plane to statuses.
 
 use serde_json::{Map, Value, json};
 use tollgate_control::{Error, FieldError};
@@ -8,28 +8,27 @@ use tollgate_rules::{self as rules, Report};
 
 use tollgate_service::Reply;
 
-/// Why a call was not done.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminProblem {
     /// The status.
     pub status: u16,
     /// Stable name of the mistake, for machines.
     pub code: &'static str,
-    /// What was wrong this time, and what to do.
+    /// What is wrong, and what to do.
     pub detail: String,
-    /// Every fault of what was sent.
+    /// Every fault in the request.
     pub faults: Vec<FieldError>,
-    /// Line and column of each, where what was sent has lines.
+    /// Line and column of each fault in a rules file.
     pub positions: Vec<(u32, u32)>,
-    /// Header fields that belong to it.
+    /// Header fields of the response.
     pub headers: Vec<(&'static str, String)>,
 }
 
 /// Rewrites a problem of the full form for a caller that sent another form.
 pub type MapProblem = fn(AdminProblem) -> AdminProblem;
 
-/// Codes of faults that are about the shape of a body rather than about its values: a body with one of them is not what
-/// the schema says (400), all others are and still cannot be (422).
+/// Codes of faults in the shape of a body: it violates the schema (400). All other faults are in its values (422).
 const SHAPE: &[&str] = &["unknown-field", "wrong-type", "missing-field", "duplicate-field", "blank", "not-text"];
 
 impl AdminProblem {
@@ -45,7 +44,7 @@ impl AdminProblem {
         }
     }
 
-    /// The same with a header field.
+    /// Adds a header field.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> AdminProblem {
         self.headers.push((name, value.into()));
@@ -85,12 +84,12 @@ impl AdminProblem {
         AdminProblem { faults, positions, ..AdminProblem::new(422, "invalid_rules_file", detail) }
     }
 
-    /// Something that was asked for and is not there.
+    /// 404.
     pub fn not_found(what: &str) -> AdminProblem {
         AdminProblem::new(404, "not_found", format!("There is no {what}."))
     }
 
-    /// What kind of mistake it is.
+    /// The title of the status.
     const fn title(&self) -> &'static str {
         match self.status {
             400 => "Bad request",
@@ -116,7 +115,7 @@ impl AdminProblem {
         self.faults.iter().zip(positions).map(|(fault, position)| shown(fault, position)).collect()
     }
 
-    /// Fills the reply with it.
+    /// Writes it to the reply.
     pub fn write_to(&self, reply: &mut Reply) {
         let mut body = Map::new();
         body.insert("type".to_owned(), "about:blank".into());
@@ -139,7 +138,7 @@ impl AdminProblem {
     }
 }
 
-/// A fault, made here.
+/// A fault of the API itself.
 pub fn fault(field: &str, code: &str, message: impl Into<String>, help: &str) -> FieldError {
     let help = if help.is_empty() { None } else { Some(help.to_owned()) };
     FieldError { field: field.to_owned(), code: code.to_owned(), message: message.into(), help }
@@ -184,12 +183,8 @@ impl From<Error> for AdminProblem {
             }
             Error::Schema(what) => AdminProblem::new(503, "database_schema", what),
             Error::Unexpected(what) => {
-                tracing::error!(what, "the database said something that nobody expected");
-                AdminProblem::new(
-                    500,
-                    "internal_error",
-                    "The database said something that nobody expected; the log says more.",
-                )
+                tracing::error!(what, "unexpected database error");
+                AdminProblem::new(500, "internal_error", "Unexpected database error; the log has the details.")
             }
         }
     }

@@ -1,4 +1,6 @@
-//! What stands behind the question mark, read against what an endpoint takes: nothing else may, nothing twice.
+//! Query parameters, parsed against those that an endpoint accepts: unknown and repeated ones are errors.
+//!
+//! Not `form_urlencoded`: it replaces malformed percent-encoding silently, and the API reports it.
 
 use tollgate_control::Instant;
 use tollgate_rules::{datetime, nearest};
@@ -7,15 +9,15 @@ use super::parameter::{Parameter, ParameterKind};
 use super::percent::{self, Plus};
 use super::problem::AdminProblem;
 
-/// The parameters of a call: known, decoded, each of what it takes.
+/// The query parameters of a call, decoded and checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryParameters(Vec<(&'static str, String)>);
 
-/// How people try to hand in a token where proxies and histories would keep it.
+/// Parameters in which callers might send a token, which proxies and histories would then keep.
 const TOKENS: &[&str] = &["token", "access_token", "authorization", "bearer"];
 
 impl QueryParameters {
-    /// Reads them.
+    /// Parses a query.
     pub fn read(accepted: &[&'static Parameter], text: Option<&str>) -> Result<QueryParameters, AdminProblem> {
         let mut query = QueryParameters::default();
         for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
@@ -38,7 +40,7 @@ impl QueryParameters {
         }
     }
 
-    /// True if a query holds what looks like a token: it is refused before anything else is said.
+    /// True if a query seems to contain a token: it is refused before any other check.
     pub fn holds_token(text: Option<&str>) -> bool {
         let pairs = text.unwrap_or_default().split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let decode = |text: &str| percent::decode(text, Plus::IsSpace).unwrap_or_default();
@@ -46,33 +48,33 @@ impl QueryParameters {
         pairs.any(|(name, value)| TOKENS.contains(&name.as_str()) || value.starts_with("tg_"))
     }
 
-    /// A parameter as it was sent.
+    /// A parameter as text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same, to keep.
+    /// A parameter as an owned text.
     pub fn owned(&self, name: &str) -> Option<String> {
         self.text(name).map(str::to_owned)
     }
 
-    /// A flag, if it was sent.
+    /// A boolean parameter.
     pub fn flag(&self, name: &str) -> Option<bool> {
         self.text(name).map(|text| text == "true")
     }
 
-    /// A number, if it was sent.
+    /// A numeric parameter.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.text(name).and_then(|text| text.parse().ok())
     }
 
-    /// A point in time, if it was sent.
+    /// A timestamp parameter.
     pub fn time(&self, name: &str) -> Option<Instant> {
         self.text(name).and_then(instant)
     }
 }
 
-/// Reads a point in time as rows have them.
+/// Parses a timestamp.
 pub fn instant(text: &str) -> Option<Instant> {
     datetime::parse(text).ok().map(|nanos| Instant(i64::try_from(nanos / 1000).unwrap_or(i64::MAX)))
 }

@@ -1,4 +1,4 @@
-//! What is made, read, replaced, merged and removed in the same way, whatever it is: rules, overrides and clients.
+//! Create, read, replace, merge and delete, the same for all resources: rules, overrides and clients.
 
 use std::collections::BTreeSet;
 
@@ -15,26 +15,26 @@ use super::percent;
 use super::problem::{AdminProblem, MapProblem};
 use super::response::AdminResponse;
 
-/// A kind of thing that the API keeps. Implementors promise that `writable` of a record, read again, makes that record.
+/// A kind of record. Implementors promise that `writable` of a record, passed to `read`, yields that record.
 pub(super) trait Resource: Sized + Send + Sync + 'static {
-    /// What the audit calls it.
+    /// Its kind in the audit.
     const KIND: RecordKind;
-    /// Where its list is.
+    /// The path of its list.
     const PATH: &'static str;
-    /// What an id begins with that nobody chose.
+    /// The prefix of generated ids.
     const PREFIX: &'static str;
-    /// What it is as it is stored.
+    /// A stored record.
     type Record: Send + Sync;
-    /// What it shall be.
+    /// The writable part of a record.
     type Draft: Send;
 
-    /// Reads a body: what it shall be, and its id if the body names one.
+    /// Reads a body: the draft, and the id if the body has one.
     fn read(
         call: &AdminCall<'_>,
         id: Option<&str>,
         body: Map<String, Value>,
     ) -> Result<(Option<String>, Self::Draft), AdminProblem>;
-    /// Refuses what cannot be changed here, whatever it shall be.
+    /// Refuses changes of read-only records.
     fn guard(_: &AdminCall<'_>, _: &str) -> Result<(), AdminProblem> {
         Ok(())
     }
@@ -44,27 +44,27 @@ pub(super) trait Resource: Sized + Send + Sync + 'static {
         namespace: &str,
         id: &str,
     ) -> impl Future<Output = tollgate_control::Result<Self::Record>> + Send;
-    /// What the control plane shows of it.
+    /// The JSON of a record.
     fn json(record: &Self::Record) -> Value;
-    /// The same as it is answered.
+    /// Adds what only responses have.
     fn shown(json: Value) -> Value {
         json
     }
     /// The version of a record.
     fn version(record: &Self::Record) -> i64;
-    /// The body that would make it.
+    /// The body that would create it.
     fn writable(record: &Self::Record) -> Map<String, Value>;
-    /// Adds what a body means that says all, and does not say.
+    /// Adds the defaults of a complete body.
     fn complete(_: &mut Map<String, Value>) {}
-    /// A body in its full form, and how its faults are to be told.
+    /// A body in the full form, and the mapping of its problems to the form that was sent.
     fn to_full_form(body: Map<String, Value>) -> Result<(Map<String, Value>, MapProblem), AdminProblem> {
         Ok((body, |problem| problem))
     }
-    /// The edit that makes it so.
+    /// The edit that writes it.
     fn edit(namespace: &str, id: &str, to: Option<Self::Draft>, expect: Precondition) -> Edit;
 }
 
-/// How often a merge is tried anew when somebody else was faster, and the caller did not mind what is merged into.
+/// Attempts of a merge when concurrent changes interfere and the caller named no version.
 const MERGES: usize = 5;
 
 /// `GET …/{id}`
@@ -98,7 +98,7 @@ pub(super) async fn replace<T: Resource>(call: &AdminCall<'_>) -> Result<AdminRe
     Ok(if is_new { response.created(format!("{}/{}", T::PATH, percent::encode(call.id()))) } else { response })
 }
 
-/// A body that says all: what is `null` in it is as good as not there.
+/// A complete body: `null` counts as absent.
 fn whole<T: Resource>(call: &AdminCall<'_>) -> Result<Map<String, Value>, AdminProblem> {
     let mut body = json::object(call.body)?;
     body.retain(|_, value| !value.is_null());
@@ -114,7 +114,7 @@ pub(super) async fn patch<T: Resource>(call: &AdminCall<'_>) -> Result<AdminResp
     answer::<T>(call, applied, call.id()).await
 }
 
-/// Merges into what is there. The caller who named no version is not told of others who were faster.
+/// Merges into the stored record. Without a version in the request, concurrent changes are retried.
 pub(super) async fn merge_into<T: Resource>(
     call: &AdminCall<'_>,
     id: &str,
@@ -134,7 +134,7 @@ pub(super) async fn merge_into<T: Resource>(
             other => return other,
         }
     }
-    Err(AdminProblem::new(409, "busy", "Others change it all the time; try again."))
+    Err(AdminProblem::new(409, "busy", "Concurrent changes keep interfering; try again."))
 }
 
 /// `DELETE …/{id}`
@@ -146,7 +146,7 @@ pub(super) async fn delete<T: Resource>(call: &AdminCall<'_>) -> Result<AdminRes
     }
 }
 
-/// Removes what is there. That something is gone already is no matter of versions.
+/// Deletes a record. An absent record is 404 even if a version was named.
 pub(super) async fn remove<T: Resource>(call: &AdminCall<'_>) -> Result<AppliedChanges, AdminProblem> {
     match write::<T>(call, call.id(), None, call.removes(), "delete").await {
         Err(problem) if problem.status == 412 => {
@@ -157,7 +157,7 @@ pub(super) async fn remove<T: Resource>(call: &AdminCall<'_>) -> Result<AppliedC
     }
 }
 
-/// Changes one thing.
+/// Writes one record.
 pub(super) async fn write<T: Resource>(
     call: &AdminCall<'_>,
     id: &str,
@@ -201,7 +201,7 @@ pub(super) async fn apply_with(
     Ok(applied)
 }
 
-/// The rules of files that edits are about: the control plane knows those of the database itself.
+/// The rules of files that the edits refer to: the control plane knows only those of the database.
 fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     let named = edits.iter().filter_map(|edit| match edit {
         Edit::Override { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
@@ -215,7 +215,7 @@ fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     named.into_iter().filter_map(find).collect()
 }
 
-/// What is answered to a change: the thing as it became, or what would change.
+/// The response to a change: the new record, or the changes of a dry run.
 pub(super) async fn answer<T: Resource>(
     call: &AdminCall<'_>,
     applied: AppliedChanges,
@@ -240,8 +240,7 @@ fn shown<T: Resource>(call: &AdminCall<'_>, record: Value) -> AdminResponse {
     AdminResponse::json(&call.mask().value(T::shown(record))).version(version)
 }
 
-/// An id that nobody has: short, for people. The same for the same idempotency key, so that a call that is made again is
-/// the same call.
+/// An unused id, short enough to read. The same idempotency key yields the same id, so that a repeated call is identical.
 async fn fresh_id<T: Resource>(call: &AdminCall<'_>) -> Result<String, AdminProblem> {
     if let Some(key) = &call.request.idempotency_key {
         return Ok(format!("{}-{}", T::PREFIX, hash(&[T::PATH, call.namespace(), &call.author().id, key])));
@@ -257,7 +256,7 @@ async fn fresh_id<T: Resource>(call: &AdminCall<'_>) -> Result<String, AdminProb
     Err(AdminProblem::new(409, "no_free_id", "No free id was found; name one yourself."))
 }
 
-/// Twelve digits that stand for these texts.
+/// The first twelve hexadecimal digits of the SHA-256 of these texts.
 pub(super) fn hash(texts: &[&str]) -> String {
     let digest = digest(&SHA256, texts.join("\0").as_bytes());
     digest.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! What is answered when all went well.
+//! Successful responses.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use tollgate_service::Reply;
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdminResponse {
     /// The status.
     pub status: u16,
-    /// Media type and text; nothing if none.
+    /// Media type and text.
     pub body: Option<(&'static str, Cow<'static, str>)>,
-    /// The version of what is shown.
+    /// The version of the record.
     pub version: Option<i64>,
-    /// Where what was made can be found.
+    /// The path of the new record.
     pub location: Option<String>,
 }
 
@@ -30,36 +30,36 @@ impl AdminResponse {
         AdminResponse { status: 200, body: Some((media, text.into())), version: None, location: None }
     }
 
-    /// Nothing but a status.
+    /// A status without a body.
     pub const fn nothing(status: u16) -> AdminResponse {
         AdminResponse { status, body: None, version: None, location: None }
     }
 
-    /// The same with another status.
+    /// With another status.
     #[must_use]
     pub fn status(self, status: u16) -> AdminResponse {
         AdminResponse { status, ..self }
     }
 
-    /// The same with a version.
+    /// With a version.
     #[must_use]
     pub fn version(self, version: i64) -> AdminResponse {
         AdminResponse { version: Some(version), ..self }
     }
 
-    /// The same for something that was just made, to be found at `location`.
+    /// 201 Created, with the path of the new record.
     #[must_use]
     pub fn created(self, location: String) -> AdminResponse {
         AdminResponse { status: 201, location: Some(location), ..self }
     }
 
-    /// What is said to who has it already.
+    /// 304 Not Modified.
     #[must_use]
     pub fn unchanged(self) -> AdminResponse {
         AdminResponse { status: 304, body: None, ..self }
     }
 
-    /// Fills the reply with it.
+    /// Writes it to the reply.
     pub fn write_to(&self, reply: &mut Reply) {
         let AdminResponse { status, body, version, location } = self;
         reply.status = *status;

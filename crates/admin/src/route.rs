@@ -1,10 +1,10 @@
-//! From a path to a row of the table.
+//! Finds the endpoint of a path.
 
 use super::endpoint::{AdminEndpoint, HttpMethod};
 use super::percent;
 use super::problem::AdminProblem;
 
-/// Finds the endpoint of a path, and what stands where its braces are. Of two that fit, the one with fewer braces.
+/// Finds the endpoint and the path parameters. Of two matching endpoints, the one with fewer parameters wins.
 pub fn find(
     table: &'static [AdminEndpoint],
     method: &str,

@@ -1,4 +1,4 @@
-//! This server: who one is to it, how it is, and what it says about its own API.
+//! This server: the caller's identity, the status of the node, and the description of the API.
 
 use serde_json::{Value, json};
 use tollgate_control::RecordKind;
@@ -78,7 +78,7 @@ fn whoami(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     })))
 }
 
-/// What is told of a file to a token for some namespaces: a file may be of others.
+/// Replaces errors of files for tokens that are limited to some namespaces: a file may belong to others.
 const HIDDEN: &str = "a rules file could not be loaded";
 
 fn status(call: &AdminCall<'_>) -> AdminResponse {
@@ -106,7 +106,7 @@ fn show(row: &QuarantinedRow, mask: &Mask<'_>) -> Value {
     let QuarantinedRow { kind, namespace, id, reason } = row;
     let (is_client, is_override) = (kind == RecordKind::Client.name(), kind == RecordKind::Override.name());
     let id = if is_client { mask.key(id) } else { id.clone() };
-    // Reasons quote the row, and with it the client's key.
+    // Reasons quote the row, which contains the client's key.
     let reason = if mask.hides() && (is_client || is_override) { "it is not valid" } else { reason.as_str() };
     json!({ "kind": kind, "namespace": namespace, "id": id, "reason": reason })
 }

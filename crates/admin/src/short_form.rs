@@ -1,5 +1,6 @@
-//! The short form of a rule, both ways: `{"endpoint_pattern","key_type","limit","window_seconds","tier"}`, as people know
-//! it from textbooks. It says a part of what the full form says; whatever it does not say stays as it is.
+//! Converts rules between the full form and the short form of textbooks:
+//! `{"endpoint_pattern","key_type","limit","window_seconds","tier"}`. The short form covers a part of the full one; a change
+//! in the short form leaves the rest as it is.
 
 use serde_json::{Map, Value, json};
 use tollgate_control::FieldError;
@@ -7,7 +8,7 @@ use tollgate_rules::duration;
 
 use super::problem::{AdminProblem, MapProblem, fault};
 
-/// Fields of the short form, and where in the full form they stand.
+/// Fields of the short form, and their paths in the full form.
 const FIELDS: &[(&str, &[&str])] = &[
     ("endpoint_pattern", &["match", "endpoint"]),
     ("tier", &["match", "tier"]),
@@ -18,7 +19,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("burst", &["limit", "burst"]),
 ];
 
-/// What `key_type` calls by another name than `key_by`.
+/// Names that differ between `key_type` and `key_by`.
 const KEY_TYPES: &[(&str, &str)] = &[("user", "user_id")];
 
 /// True if a body is in the short form: a number as `limit`, or a field that only the short form has.
@@ -27,11 +28,11 @@ pub(super) fn is_short_form(body: &Map<String, Value>) -> bool {
         || FIELDS.iter().any(|(name, _)| *name != "limit" && body.contains_key(*name))
 }
 
-/// What a count per window is, where the short form names no algorithm.
+/// The default algorithm of the short form.
 const COUNT: &str = "sliding_window";
 
-/// Says what the short form means when it makes a rule and names neither an algorithm nor a burst: a count per window, as
-/// textbooks have it. (The full form's default is a token bucket.) Where it changes a rule, what it does not name stays.
+/// Adds the algorithm to a new rule in the short form that names neither algorithm nor burst: a count per window, as in
+/// textbooks. (The default of the full form is a token bucket.) Changes of a rule keep what they do not name.
 pub(super) fn complete(body: &mut Map<String, Value>) {
     let limit = body.get("limit");
     let is_count = |limit: &Value| limit.is_number() && body.contains_key("window_seconds");
@@ -40,10 +41,10 @@ pub(super) fn complete(body: &mut Map<String, Value>) {
     }
 }
 
-/// A body in the full form, whichever it came in; fields that both forms have go along.
+/// Converts a body to the full form; fields that both forms have stay.
 pub(super) fn to_full_form(body: Map<String, Value>) -> Result<(Map<String, Value>, MapProblem), AdminProblem> {
     match is_short_form(&body) {
-        true => convert_to_full(body).map(|body| (body, told as MapProblem)),
+        true => convert_to_full(body).map(|body| (body, rename_faults as MapProblem)),
         false => Ok((body, |problem| problem)),
     }
 }
@@ -119,8 +120,8 @@ fn put(body: &mut Map<String, Value>, path: &[&str], value: Value) {
     }
 }
 
-/// Tells the faults of the full form by the names of the short one.
-fn told(mut problem: AdminProblem) -> AdminProblem {
+/// Renames the fields of faults to those of the short form.
+fn rename_faults(mut problem: AdminProblem) -> AdminProblem {
     for fault in &mut problem.faults {
         let found = FIELDS.iter().find(|(_, path)| fault.field == path.join("."));
         if let Some((name, path)) = found {
@@ -134,7 +135,7 @@ fn told(mut problem: AdminProblem) -> AdminProblem {
     AdminProblem { detail, ..problem }
 }
 
-/// A rule in its short form: of the full form, as much as that can say.
+/// Converts a rule to the short form.
 pub(super) fn to_short_form(full: &Value) -> Value {
     let limit = full.get("limit");
     let part = |name: &str| limit.and_then(|limit| limit.get(name)).cloned();
@@ -153,7 +154,7 @@ pub(super) fn to_short_form(full: &Value) -> Value {
     })
 }
 
-/// Which algorithm, by the name that the short form has for it; none where there is no limit.
+/// The algorithm, by its name in the short form; null without a limit.
 fn algorithm(named: Option<&Value>, limit: Option<&Value>) -> Value {
     match named.and_then(Value::as_str) {
         Some("sliding_window_counter") => COUNT.into(),
@@ -174,7 +175,7 @@ fn key_type(key_by: &Value) -> String {
 fn seconds(nanos: u64) -> Value {
     match nanos % 1_000_000_000 {
         0 => (nanos / 1_000_000_000).into(),
-        _ => (nanos as f64 / 1e9).into(), // to the millisecond, which a double has to spare
+        _ => (nanos as f64 / 1e9).into(), // milliseconds fit a double exactly enough
     }
 }
 
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_by_the_names_that_were_sent() {
+    fn faults_use_the_field_names_that_were_sent() {
         let (_, tell) = to_full_form(object(json!({ "limit": 5, "window_seconds": 60 }))).unwrap();
         let faults = vec![fault("limit.window", "out-of-range", "limit.window is `1m`, which is out of range", "")];
         let problem = tell(AdminProblem::of_faults(faults));

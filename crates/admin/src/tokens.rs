@@ -1,4 +1,4 @@
-//! Tokens: made, listed, revoked.
+//! Tokens: create, list, revoke.
 
 use serde_json::{Value, json};
 use tollgate_control::record::{Role, TokenRecord};
@@ -96,7 +96,7 @@ async fn find(call: &AdminCall<'_>) -> Result<TokenRecord, AdminProblem> {
     token.ok_or_else(|| AdminProblem::not_found("such token"))
 }
 
-/// An admin of some namespaces has to do with the tokens that are for some of them, and with no others.
+/// An admin of some namespaces manages only tokens that are limited to these.
 fn is_theirs(call: &AdminCall<'_>, token: &TokenRecord) -> bool {
     call.identity().is_some_and(|identity| may_give(identity, token.namespaces.as_deref()))
 }
@@ -127,7 +127,7 @@ fn read(call: &AdminCall<'_>) -> Result<TokenDraft, AdminProblem> {
         fields.refuse("namespaces", "out-of-range", "namespaces is empty", "name some, or leave it out for all");
     }
     let mut expires_at = expiry(&mut fields, call.state.now());
-    // A token that ends cannot live on in one that it made.
+    // A token cannot outlive the one that created it.
     if let Some(end) = call.identity().and_then(|identity| identity.expires_at) {
         if expires_at.is_some_and(|wanted| wanted > end) {
             let message = format!("a token cannot outlive the one that makes it, which expires at {end}");

@@ -1,9 +1,9 @@
-//! Trees of rules files as JSON, and back.
+//! Converts YAML trees of rules files to JSON and back.
 
 use serde_json::{Map, Value};
 use tollgate_rules::yaml::{YamlKind, YamlNode, is_blank};
 
-/// A tree as JSON: plain numbers, `true` and `false` become what they are, everything else is text.
+/// Converts a tree to JSON: unquoted integers and booleans keep their type, all other scalars are strings.
 pub(super) fn to_json(node: &YamlNode) -> Value {
     match &node.kind {
         YamlKind::Scalar { text, quoted: true } => text.as_str().into(),
@@ -13,7 +13,7 @@ pub(super) fn to_json(node: &YamlNode) -> Value {
     }
 }
 
-/// A tree that is a map, as an object.
+/// Converts a map to an object.
 pub fn to_object(node: &YamlNode) -> Map<String, Value> {
     match &node.kind {
         YamlKind::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), to_json(node))).collect(),
@@ -21,7 +21,7 @@ pub fn to_object(node: &YamlNode) -> Map<String, Value> {
     }
 }
 
-/// `007` is no number: it would come back as another text.
+/// `007` stays a string: as a number it would be written back differently.
 fn plain(text: &str) -> Value {
     match text {
         "true" => true.into(),
@@ -34,7 +34,7 @@ fn plain(text: &str) -> Value {
     }
 }
 
-/// JSON as a tree.
+/// Converts JSON to a tree.
 pub(super) fn of_json(value: &Value) -> YamlNode {
     match value {
         Value::Null => YamlNode::blank(),

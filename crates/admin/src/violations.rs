@@ -1,4 +1,4 @@
-//! Who was refused.
+//! Violations: refused requests, counted by client, rule and minute.
 
 use serde_json::{Value, json};
 use tollgate_control::{GroupBy, Offender, Violation, ViolationFilter, ViolationRecord};
@@ -107,7 +107,7 @@ fn show_offender(offender: &Offender, by: GroupBy, mask: &Mask<'_>) -> Value {
     })
 }
 
-/// A digest hides a key already.
+/// Masks a client key, unless it is stored as a digest.
 fn masked(client_key: &str, mask: &Mask<'_>) -> String {
     if is_digest(client_key) { client_key.to_owned() } else { mask.key(client_key) }
 }

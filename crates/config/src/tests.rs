@@ -115,7 +115,7 @@ fn the_stronger_source_wins_for_every_setting() {
         };
         let mut sources = Sources { file: Some(path.clone()), ..Sources::default() };
         let column = u32::try_from(setting.name.len()).unwrap() + 3;
-        let place = tollgate_rules::Place { line: 1, column };
+        let place = tollgate_rules::SourcePosition { line: 1, column };
         expect(&sources, &in_file, SettingOrigin::File { file: path.to_string_lossy().into_owned(), place });
         sources.environment.insert(setting.variable(), in_environment.clone());
         expect(&sources, &in_environment, SettingOrigin::Environment(setting.variable()));

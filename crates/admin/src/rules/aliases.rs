@@ -1,4 +1,4 @@
-//! The same rules in their short form, at the paths that people know from textbooks.
+//! Rules in the short form, at the paths of textbooks.
 
 use serde_json::{Map, Value, json};
 use tollgate_control::Precondition;
@@ -48,7 +48,7 @@ pub(super) async fn remove(call: &AdminCall<'_>) -> Result<AdminResponse, AdminP
     }
 }
 
-/// Makes the rule that the body names, or merges into it.
+/// Creates the rule that the body names, or merges into it.
 pub(super) async fn upsert(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let (body, tell) = short_form::to_full_form(json::object(call.body)?)?;
     let Some(id) = body.get("rule_id").and_then(Value::as_str).map(str::to_owned) else {
@@ -80,7 +80,7 @@ async fn shown(call: &AdminCall<'_>, id: &str) -> Result<AdminResponse, AdminPro
     Ok(AdminResponse::json(&short_form::to_short_form(&full)).version(record.version))
 }
 
-/// What was answered in the full form, in the short one.
+/// Converts a response from the full form to the short one.
 fn convert_to_short(call: &AdminCall<'_>, response: AdminResponse) -> Result<AdminResponse, AdminProblem> {
     let full = response.body.as_ref().and_then(|(_, text)| serde_json::from_str::<Value>(text).ok());
     let Some(full) = full.filter(|_| !call.dry_run()) else { return Ok(response) };

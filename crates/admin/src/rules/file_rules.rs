@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::call::AdminCall;
 use crate::node::FileRule;
 
-/// The rule of that id in the file, if it has one.
+/// The rule of a file with this id.
 pub(super) fn in_file(call: &AdminCall<'_>, id: &str) -> Option<FileRule> {
     let rules = (call.state.node.file_rules)();
     rules.iter().find(|rule| rule.rule_id == id && rule.namespace == call.namespace()).cloned()
 }
 
-/// A rule of a file, as it is answered.
+/// A rule of a file as JSON.
 pub(super) fn show_file(rule: &FileRule) -> Value {
     let mut shown = rule.document.clone();
     let rest = json!({

@@ -1,4 +1,4 @@
-//! The list of rules: those of files first, then those of the database.
+//! Lists rules: those of files first, then those of the database.
 
 use serde_json::{Value, json};
 use tollgate_control::{Page, RuleFilter};
@@ -12,7 +12,7 @@ use crate::node::{FileKind, FileRule};
 use crate::problem::AdminProblem;
 use crate::resource::Resource;
 
-/// Where a piece of the list ended: so many rules of files were shown, or so far the database.
+/// Where a page ended: after so many rules of files, or at a cursor of the database.
 enum ListPosition {
     Files(usize),
     Database(Option<String>),
@@ -37,7 +37,7 @@ impl ListPosition {
     }
 }
 
-/// A piece of the list, in the full form, and where the next begins.
+/// A page of the list in the full form, and the cursor of the next.
 pub(super) async fn list(call: &AdminCall<'_>) -> Result<(Vec<Value>, Option<String>), AdminProblem> {
     if !call.may_see() {
         return Ok((Vec::new(), None));
@@ -45,7 +45,7 @@ pub(super) async fn list(call: &AdminCall<'_>) -> Result<(Vec<Value>, Option<Str
     let Page { limit, after } = call.page()?;
     let filter = filter(call);
     let path_filter = call.query().text("endpoint").map(PathFilter::read).transpose()?;
-    // Limits of Envoy's files are about descriptors, and govern no path.
+    // Limits of Envoy's files match descriptors, not paths.
     let by =
         |path_filter: &PathFilter<'_>, rule: &FileRule| rule.kind == FileKind::Rules && path_filter.by(&rule.document);
     let governs = |rule: &FileRule| path_filter.as_ref().is_none_or(|path_filter| by(path_filter, rule));
@@ -100,7 +100,7 @@ fn filter(call: &AdminCall<'_>) -> RuleFilter {
     }
 }
 
-/// What the database would find, found in a file.
+/// Applies the filter of the database to a rule of a file.
 fn fits(rule: &FileRule, filter: &RuleFilter) -> bool {
     let RuleFilter { namespaces, endpoint, tier, client_key, name, enabled } = filter;
     let condition = |attribute: &str| rule.document.get("match").and_then(|conditions| conditions.get(attribute));

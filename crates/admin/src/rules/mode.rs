@@ -1,7 +1,7 @@
-//! The switch of a single rule, whatever its source: a mode that holds instead of the rule's own until it is removed.
+//! Mode overrides of single rules of any source: the mode holds instead of the rule's own until it is removed.
 //!
-//! Rules of files cannot be edited here, and at night a rule of the database should not have to be: the switch leaves the
-//! rule as it is, outlives reloads of files, is in the audit, and is shown with the rule.
+//! Rules of files cannot be edited here, and an on-call engineer should not have to edit one of the database: the override
+//! leaves the rule unchanged, survives reloads of files, is in the audit, and is shown with the rule.
 
 use std::collections::HashMap;
 
@@ -75,7 +75,7 @@ async fn remove(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     if call.dry_run() { Ok(changes::response(call, &applied)) } else { Ok(AdminResponse::nothing(204)) }
 }
 
-/// Switching to `off`, and back from it, takes more than the role on-call.
+/// Switching to `off`, and back from it, needs the role operator.
 async fn check_off(call: &AdminCall<'_>, to: Option<Enforcement>) -> Result<(), AdminProblem> {
     if call.identity().is_none_or(|identity| identity.role.may(Role::Operator)) {
         return Ok(());
@@ -94,11 +94,11 @@ fn edit(call: &AdminCall<'_>, to: Option<RuleModeDraft>, expect: Precondition) -
     Edit::RuleMode { namespace: call.namespace().to_owned(), rule_id: call.id().to_owned(), to, expect }
 }
 
-/// Switches by namespace and rule.
+/// Mode overrides by namespace and rule.
 pub(super) struct RuleModes(HashMap<(String, String), RuleModeRecord>);
 
 impl RuleModes {
-    /// Those of the namespaces that a call is about.
+    /// Reads those of the namespaces of a call.
     pub(super) async fn read(call: &AdminCall<'_>) -> Result<RuleModes, AdminProblem> {
         let Some(control) = &call.state.control else { return Ok(RuleModes(HashMap::new())) };
         let records = control.rule_modes(call.namespaces().as_deref()).await?;
@@ -106,7 +106,7 @@ impl RuleModes {
         Ok(RuleModes(records.into_iter().map(by_rule).collect()))
     }
 
-    /// A rule as it is answered, with its switch, if it has one.
+    /// Adds the mode override to the JSON of a rule.
     pub(super) fn show(&self, mut rule: Value) -> Value {
         let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let switch = self.0.get(&(text("namespace"), text("rule_id")));

@@ -1,4 +1,4 @@
-//! Which rules govern a path: those whose condition on the endpoint a request for it meets, and those without one.
+//! Filters rules by a path: those whose endpoint condition matches it, and those without one.
 
 use serde_json::{Map, Value};
 use tollgate_control::record::RuleRecord;
@@ -7,14 +7,14 @@ use tollgate_rules::{Endpoint, EndpointMatcher, EscapedSlash, PathCase};
 
 use crate::problem::AdminProblem;
 
-/// Pieces of the list that are looked through for one answer; the next answer goes on from there.
+/// Pages of the database that are searched for one response; the next one continues there.
 const PIECES_MAX: usize = 1000;
 
-/// A method, if one is named, and a path.
+/// An optional method, and a path.
 pub(super) struct PathFilter<'a>(Endpoint<'a>);
 
 impl<'a> PathFilter<'a> {
-    /// Reads `/api/orders` or `POST /api/orders`.
+    /// Parses `/api/orders` or `POST /api/orders`.
     pub(super) fn read(text: &'a str) -> Result<PathFilter<'a>, AdminProblem> {
         Endpoint::parse(text, EscapedSlash::Keep).map(PathFilter).map_err(|_| {
             let detail =
@@ -23,7 +23,7 @@ impl<'a> PathFilter<'a> {
         })
     }
 
-    /// Whether a rule, as a rules file has it, governs the path.
+    /// True if a rule applies to the path.
     pub(super) fn by(&self, document: &Map<String, Value>) -> bool {
         let case = match document.get("case").and_then(Value::as_str) {
             Some("insensitive") => PathCase::Insensitive,
@@ -41,7 +41,7 @@ impl<'a> PathFilter<'a> {
         is_read && matcher.matches(self.0.method, &self.0.path)
     }
 
-    /// Rules of the database that govern it.
+    /// Rules of the database that apply to it.
     pub(super) async fn list(
         &self,
         control: &Control,
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_governed_by_whatever_pattern_covers_it() {
+    fn a_rule_applies_to_a_path_that_its_pattern_matches() {
         let by = |path: &str, conditions: Value| {
             let document = json!({ "match": conditions });
             PathFilter::read(path).unwrap().by(document.as_object().unwrap())

@@ -20,7 +20,7 @@ pub(super) async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProb
     Ok(AdminResponse::json(&call.mask().value(shown)).version(record.version))
 }
 
-/// All nodes read everything anew.
+/// Makes all nodes reload everything.
 pub(super) async fn refresh(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let generation = call.control()?.refresh(&call.author()).await?;
     (call.state.node.changed)();

@@ -11,12 +11,12 @@ use crate::problem::{AdminProblem, MapProblem};
 use crate::resource::Resource;
 use crate::short_form;
 
-/// Rules, as things that are kept.
+/// Rules, as a resource.
 pub(crate) struct RuleResource;
 
-/// Fields of an answer that no body changes: what was read may be sent back as it is.
+/// Fields of responses that bodies cannot change: a response may be sent back unmodified.
 const READ_ONLY: &[&str] = &["source", "location", "mode_override", "created_at", "updated_at", "version"];
-/// Ids that are paths of something else, or that no path keeps.
+/// Ids that are other paths, or that clients remove from paths.
 const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
 
 impl Resource for RuleResource {
@@ -106,7 +106,7 @@ impl Resource for RuleResource {
     }
 }
 
-/// Without conditions that merging has emptied.
+/// Removes conditions that merging has emptied.
 fn tidy(mut document: Map<String, Value>) -> Map<String, Value> {
     document.retain(|name, value| !(name == "match" && *value == json!({})));
     document

@@ -1,4 +1,4 @@
-//! What can be done with rules.
+//! The endpoints of rules.
 
 use serde_json::json;
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-/// An object: its members, and which of them are always there. Nothing else is taken.
+/// An object with these members, some of them required, and no others.
 pub(crate) fn object(members: Value, needed: &[&str]) -> Value {
     json!({ "type": "object", "properties": members, "required": needed, "additionalProperties": false })
 }
 
-/// The same for a body: what need not be there may also be `null`.
+/// A request body: optional members may also be `null`.
 pub(crate) fn input(members: &Value, needed: &[&str]) -> Value {
     let member = |(name, schema): (&String, &Value)| match needed.contains(&name.as_str()) {
         true => (name.clone(), schema.clone()),
@@ -21,18 +21,18 @@ pub(crate) fn nullable(schema: &Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
-/// The same, with every member always there.
+/// A response: every member is present.
 pub(crate) fn answer(members: Value) -> Value {
     let names: Vec<String> = members.as_object().map(|members| members.keys().cloned().collect()).unwrap_or_default();
     json!({ "type": "object", "properties": members, "required": names })
 }
 
-/// The same for a merge patch: nothing is needed, and `null` takes things away.
+/// A merge patch: nothing is required, and `null` deletes.
 pub(crate) fn patch(members: &Value) -> Value {
     input(members, &[])
 }
 
-/// The same for an object of anything: what is `null` in it goes.
+/// A merge patch of a map: `null` deletes an entry.
 pub(crate) fn patch_entries(mut schema: Value) -> Value {
     if let Some(entries) = schema.get_mut("additionalProperties") {
         *entries = nullable(entries);
@@ -40,7 +40,7 @@ pub(crate) fn patch_entries(mut schema: Value) -> Value {
     schema
 }
 
-/// A list under a name, and where it goes on.
+/// A page of a list, and the cursor of the next.
 pub(crate) fn list(name: &str, of: &str) -> Value {
     answer(json!({
         name: { "type": "array", "items": reference(of) },
@@ -48,7 +48,7 @@ pub(crate) fn list(name: &str, of: &str) -> Value {
     }))
 }
 
-/// Another shape.
+/// A reference to a schema.
 pub(crate) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
@@ -72,7 +72,7 @@ pub(crate) fn word(words: &[&str], text: &str) -> Value {
     json!({ "type": "string", "enum": words, "description": text })
 }
 
-/// Text that names something: it ends up in headers and metrics.
+/// A label: it appears in headers and metrics.
 pub(crate) fn label(text: &str) -> Value {
     json!({
         "type": "string",
@@ -88,7 +88,7 @@ pub(crate) fn rule_name(text: &str) -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9._-]+$", "description": text })
 }
 
-/// Text that says who somebody is.
+/// A client key.
 pub(crate) fn client_key() -> Value {
     json!({
         "type": "string",
@@ -116,7 +116,7 @@ pub(crate) fn flag(text: &str) -> Value {
     json!({ "type": "boolean", "description": text })
 }
 
-/// What every record carries.
+/// Members that every record has.
 pub(crate) fn stamps() -> Value {
     json!({
         "namespace": { "type": "string", "description": "Whose it is." },
@@ -126,7 +126,7 @@ pub(crate) fn stamps() -> Value {
     })
 }
 
-/// Members of several objects as one.
+/// Merges the members of several objects.
 pub(crate) fn together(parts: &[&Value]) -> Value {
     let members = parts.iter().filter_map(|part| part.as_object()).flatten();
     Value::Object(members.map(|(name, schema)| (name.clone(), schema.clone())).collect())

@@ -1,4 +1,4 @@
-//! The shapes of bodies and answers, written once: JSON Schema, as OpenAPI 3.1 has it.
+//! JSON Schemas of request and response bodies, for the OpenAPI 3.1 document.
 
 mod builders;
 mod overrides;
@@ -9,7 +9,7 @@ pub(super) use builders::reference;
 
 use serde_json::{Map, Value};
 
-/// Every shape by its name.
+/// Every schema by its name.
 pub(super) fn all() -> Map<String, Value> {
     let mut all = Map::new();
     for (name, schema) in [rules::schemas(), overrides::schemas(), responses::schemas()].concat() {

@@ -1,4 +1,4 @@
-//! Overrides, clients and tokens.
+//! Schemas of overrides, clients and tokens.
 
 use serde_json::{Value, json};
 use tollgate_rules::check;
@@ -98,7 +98,7 @@ fn tokens() -> Vec<(&'static str, Value)> {
     }
     vec![
         ("Token", answer(token.clone())),
-        // Not `NewToken`: generated Go has a function of that name, which makes a `Token`.
+        // Not `NewToken`: generated Go has a function of that name, the constructor of `Token`.
         ("CreatedToken", described(answer(together(&[&token, &whole])), "A token that was just made.")),
         ("TokenInput", input),
         ("TokenList", answer(json!({ "tokens": { "type": "array", "items": builders::reference("Token") } }))),

@@ -1,4 +1,4 @@
-//! What is answered about everything else: changes, violations, audit, generations, the mode, the server, problems.
+//! Schemas of other responses: changes, violations, audit, generations, the mode, the server, problems.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Rules, in their full and in their short form.
+//! Schemas of rules, in the full and in the short form.
 
 use serde_json::{Value, json};
 use tollgate_rules::check;
@@ -24,7 +24,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "name": json!({ "type": "string", "maxLength": 64, "pattern": "^[A-Za-z0-9._-]*$", "description": "What people call it, if not by its id." }),
         "enabled": flag("False keeps it and leaves it out of decisions."),
     });
-    // Rules of Envoy's files and rows from before the pattern have other names.
+    // Rules of Envoy's files, and rows older than the pattern, have other names.
     let shown = together(&[
         &own,
         &json!({ "rule_id": label("Its id: its name in decisions, in metrics and in rules files."), "name": text("What people call it, if not by its id.") }),
@@ -49,7 +49,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     }
     vec![
         ("Rule", described(rule, "A rule in its full form: the fields of a rules file, and what it is stored with.")),
-        // That one of the two must be there is only said: generators of clients take `anyOf` for a choice of types.
+        // That one of the two is required is only described: client generators read `anyOf` as a choice of types.
         ("RuleInput", described(builders::input(&input, &[]), "A rule: with a `limit`, or `unlimited`.")),
         ("RulePatch", patch(&together(&[&without(&input, "rule_id"), &patched_parts()]))),
         ("RuleList", list("rules", "Rule")),
@@ -97,12 +97,12 @@ fn without(members: &Value, name: &str) -> Value {
     members
 }
 
-/// A limit and conditions of which only some are sent.
+/// Partial limits and conditions.
 fn patched_parts() -> Value {
     json!({ "limit": patch(&limit()), "match": builders::patch_entries(conditions()) })
 }
 
-/// The fields of a rule in a rules file, but for its name.
+/// The fields of a rule in a rules file, without its name.
 pub(super) fn document() -> Value {
     json!({
         "description": json!({ "type": "string", "minLength": 1, "description": "For people." }),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shapes_have_the_fields_that_the_reader_knows() {
+    fn schemas_have_the_fields_of_the_reader() {
         let sorted = |known: &[&'static str], leave: &str| {
             let mut known: Vec<&str> = known.iter().copied().filter(|name| *name != leave).collect();
             known.sort_unstable();

@@ -205,7 +205,9 @@ impl ControlPlane {
             status: Box::new(status),
             file_rules: Box::new(move || publisher.file_rules()),
             file_rule: Box::new(file_rule),
-            persist_mode: Box::new(move |mode, since| mode_file.write(ModeState { mode, since, scope: ModeScope::Node })),
+            persist_mode: Box::new(move |mode, since| {
+                mode_file.write(ModeState { mode, since, scope: ModeScope::Node })
+            }),
         }
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tollgate_admin::FileRule;
-use tollgate_control::change_feed::{LoadedState, LoadedNamespace};
+use tollgate_control::change_feed::{LoadedNamespace, LoadedState};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, DomainRules, NamespaceRules, RuleSet, generated_names, stable_names};
 use tollgate_rules::{Directory, Normalize, RuleFile, RuleSpec, shrinkage};

@@ -1,4 +1,4 @@
-//! What other people's web pages can do here: nothing.
+//! Web pages of other origins can do nothing.
 
 use crate::rig::{JSON, Rig, Setup};
 use tollgate_admin::AdminAccess;
@@ -23,7 +23,7 @@ async fn s08_pages_of_other_origins_change_nothing() {
         let open = rig.raw("POST", "/v1/rules", &format!("{JSON}{fields}"), RULE.as_bytes()).await;
         assert_eq!(open.expect(403).code(), "other_origin", "with or without a token");
     }
-    // What `curl -d` sends is taken for JSON, and what a page could send is not: browsers say that they are some.
+    // A form is read as JSON from `curl -d`, but not from a browser, which sends Origin or Sec-Fetch-Site.
     const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";
     rig.call("POST", "/v1/rules", FORM, RULE).await.expect(201);
     assert_eq!(rig.call("POST", "/v1/rules", FORM, "limit=1").await.expect(400).code(), "not_json");
@@ -43,7 +43,7 @@ async fn s08_pages_of_other_origins_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_were_made_to_point_here_are_refused() {
+async fn unknown_host_names_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let place = DatabaseUrl::Sqlite(dir.path().join("tollgate.db"));
     let setup = Setup {
@@ -77,7 +77,7 @@ async fn names_that_were_made_to_point_here_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_tells_browsers_to_keep_and_run_nothing() {
+async fn every_response_has_security_headers() {
     let rig = Rig::start().await;
     let answers = [
         rig.get("/v1/rules").await,

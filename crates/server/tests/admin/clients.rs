@@ -1,4 +1,4 @@
-//! Clients: what is known of those whose keys come in.
+//! The client directory.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ async fn clients_are_found_by_tier_organisation_and_prefix_taken_literally() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_client_is_refused() {
+async fn malformed_clients_are_refused() {
     let rig = Rig::start().await;
     for (body, faults) in [
         (json!({ "tier": "free" }), vec![("client_key", "missing-field")]),

@@ -1,4 +1,4 @@
-//! Bad input, row by row: J01 to J16 and S01 to S04 of the corpus, as far as they are about the admin API.
+//! Bad input: J01 to J16 and S01 to S04 of the corpus, as far as they concern the admin API.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn rule(limit: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j01_what_is_no_object_is_refused() {
+async fn j01_bodies_that_are_no_objects_are_refused() {
     let rig = Rig::start().await;
     for body in ["", " ", "null", "[]", "\"x\"", "7", "true", "{}", "{", "{\"limit\":}"] {
         let answer = post(&rig, body.as_bytes()).await;
@@ -31,7 +31,7 @@ async fn j01_what_is_no_object_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j02_s04_what_is_deep_or_long_is_refused_before_it_is_read() {
+async fn j02_s04_deep_and_long_bodies_are_refused_before_they_are_read() {
     let rig = Rig::start().await;
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(129), "]".repeat(129));
     assert_eq!(post(&rig, deep.as_bytes()).await.expect(400).code(), "not_json");
@@ -65,7 +65,7 @@ async fn an_empty_object_is_no_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j04_unknown_fields_are_told_with_what_was_meant() {
+async fn j04_unknown_fields_are_reported_with_a_suggestion() {
     let rig = Rig::start().await;
     for (body, field, meant) in [
         (json!({ "limt": 5 }), "limt", "limit"),
@@ -81,7 +81,7 @@ async fn j04_unknown_fields_are_told_with_what_was_meant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j05_costs_that_are_none_are_refused() {
+async fn j05_invalid_costs_are_refused() {
     let rig = Rig::start().await;
     for cost in
         ["-1", "-0", "0.5", "1e3", "1e400", "NaN", "\"1\"", "9007199254740993", "18446744073709551616", "true", "null1"]
@@ -97,7 +97,7 @@ async fn j05_costs_that_are_none_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j08_what_is_no_text_is_refused() {
+async fn j08_invalid_text_is_refused() {
     let rig = Rig::start().await;
     let utf16: Vec<u8> = "{\"limit\":1}".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let odd: [&[u8]; 6] = [
@@ -116,7 +116,7 @@ async fn j08_what_is_no_text_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j09_only_json_is_taken() {
+async fn j09_only_json_is_accepted() {
     let rig = Rig::start().await;
     let body = "{\"limit\":1,\"window_seconds\":1}";
     for media in [

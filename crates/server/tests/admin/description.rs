@@ -1,4 +1,4 @@
-//! What the API says about itself, and where it is.
+//! The OpenAPI document and the page about the API.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tollgate_admin::{AdminAccess, endpoints, paths};
 use crate::rig::Rig;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_description_and_its_page_are_open_to_everybody() {
+async fn the_description_and_its_page_need_no_token() {
     let rig = Rig::start().await;
     let document = rig.raw("GET", "/openapi.json", "", b"").await.expect(200);
     assert_eq!(document.field("content-type"), Some("application/json"));
@@ -21,7 +21,11 @@ async fn the_description_and_its_page_are_open_to_everybody() {
     for endpoint in endpoints() {
         let operation = &document["paths"][endpoint.path][endpoint.method.name().to_ascii_lowercase()];
         assert_eq!(operation["operationId"], endpoint.id, "{endpoint:?}");
-        assert_eq!(operation["security"] == Value::Array(Vec::new()), endpoint.access == AdminAccess::Open, "{endpoint:?}");
+        assert_eq!(
+            operation["security"] == Value::Array(Vec::new()),
+            endpoint.access == AdminAccess::Open,
+            "{endpoint:?}"
+        );
     }
     for (path, media) in [
         ("/docs", "text/html; charset=utf-8"),

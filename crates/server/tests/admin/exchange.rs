@@ -1,4 +1,4 @@
-//! Rules files in and out.
+//! Import and export of rules files.
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
@@ -73,7 +73,7 @@ async fn rules_without_a_name_keep_their_ids_whatever_stands_beside_them() {
     import(&rig, "", one).await.expect(200);
     let made = rig.get("/v1/rules").await.json()["rules"][0]["rule_id"].as_str().unwrap().to_owned();
     assert!(made.starts_with("rule-") && made.len() == 21, "{made}");
-    // Both would be `free-1s`, and are told apart; the first is not made again under another name.
+    // Both would be named `free-1s` and get distinct names; the first is not created again under another name.
     let answer = import(&rig, "", &both).await.expect(200).json();
     assert_eq!((count(&answer), &answer["changes"][0]["before"]), (1, &Value::Null), "{answer}");
     assert_eq!(count(&import(&rig, "", &both).await.expect(200).json()), 0);

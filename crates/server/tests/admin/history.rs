@@ -1,4 +1,4 @@
-//! Who changed what: the audit, generations, what differs between them, and the way back.
+//! The audit and the generations: lists, differences, rollback, revert.
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
@@ -13,7 +13,7 @@ async fn rule(rig: &Rig, id: &str, limit: u64) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s17_the_author_is_whoever_has_the_token() {
+async fn s17_the_author_is_the_owner_of_the_token() {
     let rig = Rig::start().await;
     let forged = json!({ "rule_id": "a", "limit": 1, "window_seconds": 1, "author": "somebody", "actor": "else" });
     let refused = rig.send("POST", "/v1/rules", forged).await.expect(400);

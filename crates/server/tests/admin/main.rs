@@ -1,4 +1,4 @@
-//! The admin API over real sockets and real databases: what people who have read its description expect of it.
+//! The admin API over real sockets and real databases.
 
 #![allow(clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]

@@ -1,7 +1,7 @@
 //! The kill switch, the status, and a server without a database.
 
 use serde_json::{Value, json};
-use tollgate_admin::{AdminAccess, DatabaseHealth, QuarantinedRow, NodeStatus, StoreServer};
+use tollgate_admin::{AdminAccess, DatabaseHealth, NodeStatus, QuarantinedRow, StoreServer};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, DatabaseUrl, Enforcement, Instant};
 use tollgate_core::Span;
@@ -108,7 +108,7 @@ async fn without_a_database_nothing_can_be_changed_but_the_mode() {
     let with = Rig::start().await;
     let mut rig = Rig::with(dir, Setup { place: None, hosts: Vec::new(), metrics: AdminAccess::Open }).await;
     let tokens = with.control.as_ref().unwrap().tokens().await.unwrap();
-    rig.book.replace(tokens, tokio::time::Instant::now());
+    rig.tokens.replace(tokens, tokio::time::Instant::now());
     (rig.operator, rig.admin) = (with.operator.clone(), with.admin.clone());
     assert_eq!(rig.get("/v1/rules").await.expect(200).json(), json!({ "rules": [], "next_cursor": null }));
     for (method, path, body) in [

@@ -1,4 +1,4 @@
-//! Overrides: they end, can be made to last longer, and can be ended.
+//! Overrides: expiry, extension, and ending them early.
 
 use serde_json::{Value, json};
 

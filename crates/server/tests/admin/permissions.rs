@@ -1,7 +1,7 @@
-//! Who may do what: every row of the table, asked by everybody.
+//! Permissions: every endpoint, called by every kind of caller.
 
 use serde_json::json;
-use tollgate_admin::{RequestBody, AdminEndpoint, EndpointHeader, HttpMethod, NamespaceScope, endpoints};
+use tollgate_admin::{AdminEndpoint, EndpointHeader, HttpMethod, NamespaceScope, RequestBody, endpoints};
 use tollgate_control::Instant;
 use tollgate_control::record::Role;
 use tollgate_core::Span;
@@ -23,7 +23,7 @@ fn needed(endpoint: &AdminEndpoint) -> Option<Role> {
     }
 }
 
-/// Who may what, said once more: a token for checks opens nothing here.
+/// The order of roles, independently of the code: a check token permits nothing here.
 fn may(own: Role, needed: Role) -> bool {
     let roles: &[Role] = match needed {
         Role::Check => &[],
@@ -35,10 +35,10 @@ fn may(own: Role, needed: Role) -> bool {
     roles.contains(&own)
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
-    Nobody,
+    Anonymous,
     Guessing,
     Expired,
     In(Role),
@@ -47,7 +47,7 @@ enum Caller {
 }
 
 const CALLERS: [Caller; 12] = [
-    Caller::Nobody,
+    Caller::Anonymous,
     Caller::Guessing,
     Caller::Expired,
     Caller::In(Role::Check),
@@ -61,13 +61,13 @@ const CALLERS: [Caller; 12] = [
     Caller::Elsewhere(Role::Admin),
 ];
 
-/// What comes of it.
+/// The expected outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Status(u16),
-    /// 200, and there is nothing in it.
+    /// 200 with an empty list.
     Empty,
-    /// Whatever it is, it is not refused for who asks.
+    /// Any status that is not a refusal of the caller.
     Let,
 }
 
@@ -75,7 +75,7 @@ fn expected(endpoint: &AdminEndpoint, caller: Caller) -> Outcome {
     let Some(role) = needed(endpoint) else { return Outcome::Status(200) };
     let is_list = endpoint.path_parameters().next().is_none();
     match caller {
-        Caller::Nobody | Caller::Guessing | Caller::Expired => Outcome::Status(401),
+        Caller::Anonymous | Caller::Guessing | Caller::Expired => Outcome::Status(401),
         Caller::In(own) | Caller::Elsewhere(own) if !may(own, role) => Outcome::Status(403),
         Caller::In(_) => Outcome::Let,
         Caller::Elsewhere(_) => match (endpoint.scope, endpoint.writes()) {
@@ -150,7 +150,7 @@ async fn fixtures(rig: &Rig) {
     rig.send("POST", "/v1/overrides", change).await.expect(201);
 }
 
-/// True if an answer shows nothing of what is there.
+/// True if a response shows no record.
 fn is_empty(answer: &Answer) -> bool {
     let json = answer.json();
     let mut lists = json.as_object().unwrap().values().filter_map(|value| value.as_array());
@@ -158,7 +158,7 @@ fn is_empty(answer: &Answer) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_row_lets_in_whom_it_should_and_nobody_else() {
+async fn every_endpoint_admits_exactly_the_permitted_callers() {
     let rig = Rig::start().await;
     fixtures(&rig).await;
     let expired = rig.token_until(Role::Admin, None, Some(Instant(rig.now().0 + 1_000_000))).await;
@@ -169,7 +169,7 @@ async fn every_row_lets_in_whom_it_should_and_nobody_else() {
     }
     let (check, on_call) = (rig.token(Role::Check, None).await, rig.token(Role::OnCall, None).await);
     let token = |caller: Caller| match caller {
-        Caller::Nobody => None,
+        Caller::Anonymous => None,
         Caller::Guessing => Some("tg_nobody_knowsthis"),
         Caller::Expired => Some(expired.as_str()),
         Caller::In(Role::Check) => Some(check.as_str()),

@@ -1,4 +1,4 @@
-//! The admin API on a port of its own, over a database of its own, and people with tokens who call it.
+//! Starts the admin API on its own port and database, and calls it with tokens of every role.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
-use tollgate_admin::{AdminAccess, AdminApi, AdminConfig, FileRule, NodeHooks, OperatorPages, NodeStatus, ModeSwitch};
+use tollgate_admin::{AdminAccess, AdminApi, AdminConfig, FileRule, ModeSwitch, NodeHooks, NodeStatus, OperatorPages};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, DatabaseUrl, Enforcement, Instant, TokenDraft};
 use tollgate_core::{Clock, ManualClock};
@@ -34,10 +34,10 @@ use tollgate_web::HttpMetrics;
 /// A running admin API. Ends with the test.
 pub struct Rig {
     pub address: SocketAddr,
-    /// The database, unless it runs without.
+    /// The database, if there is one.
     pub control: Option<Control>,
     pub clock: ManualClock,
-    pub book: Arc<AdminTokens>,
+    pub tokens: Arc<AdminTokens>,
     pub world: Arc<World>,
     /// Whole tokens.
     pub viewer: String,
@@ -46,7 +46,7 @@ pub struct Rig {
     _dir: TempDir,
 }
 
-/// What the node around the API was told, and what it answers.
+/// The fake node: records signals and supplies status and file rules.
 #[derive(Default)]
 pub struct World {
     pub changed: AtomicUsize,
@@ -70,7 +70,7 @@ impl World {
     }
 }
 
-/// How a rig differs from the usual one.
+/// The options of a rig.
 pub struct Setup {
     pub place: Option<DatabaseUrl>,
     pub hosts: Vec<String>,
@@ -91,7 +91,7 @@ impl Rig {
         Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: AdminAccess::Open }).await
     }
 
-    /// With another set-up.
+    /// With these options.
     pub async fn with(dir: TempDir, setup: Setup) -> Rig {
         let control = match &setup.place {
             Some(place) => {
@@ -102,12 +102,12 @@ impl Rig {
             None => None,
         };
         let clock = ManualClock::at(MonotonicClock::new().now());
-        let (book, world) = (Arc::new(AdminTokens::default()), Arc::new(World::default()));
+        let (tokens, world) = (Arc::new(AdminTokens::default()), Arc::new(World::default()));
         let pages = pages(Arc::new(clock.clone()));
         let turned = world.clone();
         let config = AdminConfig {
             control: control.clone(),
-            tokens: book.clone(),
+            tokens: tokens.clone(),
             mode_switch: Arc::new(ModeSwitch::new(move |mode| turned.turned.lock().push(mode))),
             node: node(&world),
             clock: Arc::new(clock.clone()),
@@ -129,7 +129,7 @@ impl Rig {
             address,
             control,
             clock,
-            book,
+            tokens,
             world,
             viewer: String::new(),
             operator: String::new(),
@@ -144,7 +144,7 @@ impl Rig {
         rig
     }
 
-    /// Makes a token by hand.
+    /// Creates a token in the database.
     pub async fn token(&self, role: Role, namespaces: Option<&[&str]>) -> String {
         self.token_until(role, namespaces, None).await
     }
@@ -155,7 +155,7 @@ impl Rig {
         let author = Author { id: "cli".to_owned(), name: "cli".to_owned() };
         let control = self.control.as_ref().expect("a database");
         let (record, token) = control.create_token(&draft, &author).await.expect("a token");
-        self.book.add(&record);
+        self.tokens.add(&record);
         token
     }
 
@@ -191,18 +191,18 @@ impl Rig {
         self.call(method, path, JSON, &body.to_string()).await
     }
 
-    /// The same on condition.
+    /// Sends JSON as an operator, with `If-Match`.
     pub async fn send_if(&self, method: &str, path: &str, etag: &str, body: Value) -> Answer {
         self.call(method, path, &format!("{JSON}If-Match: {etag}\r\n"), &body.to_string()).await
     }
 
-    /// Without a token of its own.
+    /// Sends a request without adding a token.
     pub async fn raw(&self, method: &str, path: &str, fields: &str, body: &[u8]) -> Answer {
         let stream = TcpStream::connect(self.address).await.expect("a connection");
         talk(stream, method, path, fields, body).await
     }
 
-    /// The same from another loopback address.
+    /// Sends a request from another loopback address.
     pub async fn raw_from(&self, address: [u8; 4], method: &str, path: &str, fields: &str) -> Answer {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(SocketAddr::from((address, 0))).expect("a loopback address");
@@ -221,7 +221,7 @@ async fn talk(mut stream: TcpStream, method: &str, path: &str, fields: &str, bod
     let mut bytes = Vec::new();
     let talk = async {
         stream.write_all(head.as_bytes()).await?;
-        // Who is refused by its head may be cut off while it still sends.
+        // The server may close the connection while a refused request is still being sent.
         let _ = stream.write_all(body).await;
         stream.read_to_end(&mut bytes).await
     };
@@ -229,7 +229,7 @@ async fn talk(mut stream: TcpStream, method: &str, path: &str, fields: &str, bod
     Answer::read(&bytes)
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -279,7 +279,7 @@ impl Answer {
         errors.iter().map(|error| (text(&error["field"]), text(&error["code"]))).collect()
     }
 
-    /// This answer, if it has this status.
+    /// Asserts the status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Answer {
         assert_eq!(self.status, status, "{}{}", self.head, self.text());

@@ -1,4 +1,4 @@
-//! Rules: made, read, replaced, merged, removed; in their full and in their short form; on both databases.
+//! Rules: create, read, replace, merge, delete; in the full and the short form; on both databases.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn full() -> Value {
     })
 }
 
-/// Everything that is said of a rule but when.
+/// A rule without its timestamps.
 fn without_times(mut rule: Value) -> Value {
     for name in ["created_at", "updated_at"] {
         let time = rule[name].take();
@@ -62,7 +62,7 @@ async fn life(rig: Rig) {
     assert!(put.json().get("match").is_none() && put.json().get("mode").is_none(), "what is not sent is gone");
     assert_eq!(put.json()["created_at"], made.json()["created_at"]);
 
-    // What was read may be sent back as it is, and changes nothing.
+    // A response may be sent back unmodified and changes nothing.
     let same = rig.send_if("PUT", "/v1/rules/orders-per-user", &put.etag(), put.json()).await.expect(200);
     assert_eq!((same.etag(), same.json()), (put.etag(), put.json()));
 

@@ -1,11 +1,11 @@
-//! No token, no secret and no raw key where it does not belong: not in logs, not in errors, not before viewers.
+//! Tokens, secrets and client keys do not appear in logs, in errors, or in responses to viewers.
 
 use std::io;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::json;
-use tollgate_admin::{FileKind, FileRule, HttpMethod, QuarantinedRow, NodeStatus, endpoints};
+use tollgate_admin::{FileKind, FileRule, HttpMethod, NodeStatus, QuarantinedRow, endpoints};
 use tollgate_control::{Instant, Violation};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
@@ -43,7 +43,7 @@ fn log() -> &'static Log {
         let ours = Targets::new().with_target("tollgate", LevelFilter::TRACE).with_target("sqlx", LevelFilter::TRACE);
         let subscriber =
             tracing_subscriber::registry().with(ours).with(tracing_subscriber::fmt::layer().with_writer(LOG.clone()));
-        tracing::subscriber::set_global_default(subscriber).expect("nobody else logs");
+        tracing::subscriber::set_global_default(subscriber).expect("the only subscriber");
     });
     &LOG
 }
@@ -154,7 +154,7 @@ async fn p30_no_log_line_and_no_error_tells_a_token_a_secret_or_a_key() {
         }
     }
     let lines = String::from_utf8_lossy(&log.0.lock()).into_owned();
-    assert!(lines.contains("a token that nobody knows was presented") && lines.contains("the mode was set"), "{lines}");
+    assert!(lines.contains("unknown token presented") && lines.contains("the mode was set"), "{lines}");
     for told in [SECRET, KEY, &whole, &rig.admin, &rig.operator, &rig.viewer] {
         let secret = told.rsplit('_').next().unwrap();
         assert!(!lines.contains(secret), "a log line holds {secret}: {lines}");

@@ -1,4 +1,4 @@
-//! Tokens: told once, good at once, gone at once; S06 and S07 of the corpus.
+//! Tokens: shown once, valid at once, revoked at once; S06 and S07 of the corpus.
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
@@ -44,7 +44,7 @@ async fn the_life_of_a_token() {
     as_admin(&rig, "DELETE", &format!("/v1/tokens/{id}"), Value::Null).await.expect(204);
     assert_eq!(rig.call_as(&token, "GET", "/v1/whoami", "", "").await.expect(401).code(), "unknown_token", "at once");
     as_admin(&rig, "DELETE", &format!("/v1/tokens/{id}"), Value::Null).await.expect(404);
-    let used = rig.book.used();
+    let used = rig.tokens.used();
     assert!(used.iter().any(|(token_id, _)| *token_id == id), "{used:?}");
 }
 
@@ -124,7 +124,7 @@ async fn an_admin_of_some_namespaces_gives_no_more_than_it_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s06_who_may_not_come_in_is_told_so() {
+async fn s06_calls_without_a_valid_token_are_refused() {
     let rig = Rig::start().await;
     let get = |fields: String, path: &'static str| {
         let rig = &rig;
@@ -154,7 +154,7 @@ async fn s06_who_may_not_come_in_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s07_an_address_that_keeps_guessing_waits_and_nobody_else_does() {
+async fn s07_only_the_address_that_keeps_guessing_is_throttled() {
     let rig = Rig::start().await;
     let bad = "Authorization: Bearer tg_guess_guess\r\n";
     let good = format!("Authorization: Bearer {}\r\n", rig.viewer);
@@ -175,7 +175,7 @@ async fn s07_an_address_that_keeps_guessing_waits_and_nobody_else_does() {
     rig.raw_from([127, 0, 0, 7], "GET", "/v1/rules", &good).await.expect(200);
 }
 
-/// Made by another process, such as `tollgate db token`: the node has not heard of it, and lets it in all the same.
+/// Another process, such as `tollgate db token`, created it: the node finds it in the database.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_known_as_soon_as_the_database_has_it() {
     let rig = Rig::start().await;
@@ -190,6 +190,6 @@ async fn a_token_is_known_as_soon_as_the_database_has_it() {
     let refused = rig.call_as(&wrong, "GET", "/v1/rules?nonsense=1", "", "").await;
     assert_eq!(refused.expect(401).code(), "unknown_token", "nothing else is told");
     rig.control.as_ref().unwrap().revoke_token(&record.token_id, &author).await.unwrap();
-    rig.book.remove(&record.token_id);
+    rig.tokens.remove(&record.token_id);
     assert_eq!(rig.call_as(&token, "GET", "/v1/rules", "", "").await.expect(401).code(), "unknown_token");
 }

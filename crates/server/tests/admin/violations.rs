@@ -1,4 +1,4 @@
-//! Who was refused, as operators see it.
+//! Violations: lists and top offenders.
 
 use serde_json::{Value, json};
 use tollgate_control::{Instant, Violation};

@@ -8,7 +8,6 @@ mod sentinel;
 
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_lab::redis::Sentinels;
 
 use tollgate_core::{Ask, Charge, Digest, FixedWindow, Limit, Outcome, Span};
 use tollgate_lab::patience;
