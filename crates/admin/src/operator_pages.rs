@@ -126,24 +126,6 @@ impl OperatorPages {
         }
         lines
     }
-
-    /// The rules of envoyproxy/ratelimit's files that are in force, one per line.
-    fn rls_rules(&self) -> String {
-        let pinned = self.service.engine.rules();
-        let mut lines = String::new();
-        for rule in pinned.rules.rules() {
-            let Some(envoy) = rule.envoy.as_deref().filter(|envoy| !envoy.overrides) else { continue };
-            let (requests, unit) = match envoy.limit {
-                Some((requests, unit)) => (requests, unit.name().to_ascii_uppercase()),
-                None => (0, "UNKNOWN".to_owned()), // unlimited
-            };
-            let (name, shadow, quota) = (envoy.full_key(), envoy.shadow_mode, envoy.quota_mode);
-            lines += &format!(
-                "{name}: unit={unit} requests_per_unit={requests}, shadow_mode: {shadow}, quota_mode: {quota}\n"
-            );
-        }
-        lines
-    }
 }
 
 fn write_text(body: &str, reply: &mut Reply) {
@@ -176,7 +158,7 @@ impl Handler for OperatorPages {
                 reply.body.extend_from_slice(self.scrape.text(prepared.exposition).as_bytes());
             }
             OperatorPage::RlsStats => write_text(&self.rls_stats(), reply),
-            OperatorPage::RlsRules => write_text(&self.rls_rules(), reply),
+            OperatorPage::RlsRules => write_text(&self.service.rls_limits(), reply),
         }
     }
 

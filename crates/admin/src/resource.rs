@@ -246,7 +246,7 @@ async fn fresh_id<T: Resource>(call: &AdminCall<'_>) -> Result<String, AdminProb
         return Ok(format!("{}-{}", T::PREFIX, hash(&[T::PATH, call.namespace(), &call.author().id, key])));
     }
     for digits in [4, 4, 6, 8] {
-        let id = format!("{}-{:0digits$x}", T::PREFIX, tollgate_engine::random::fast() >> (64 - 4 * digits));
+        let id = format!("{}-{:0digits$x}", T::PREFIX, tollgate_service::random::fast() >> (64 - 4 * digits));
         match T::find(call.control()?, call.namespace(), &id).await {
             Err(Error::NotFound(_)) => return Ok(id),
             Err(error) => return Err(error.into()),

@@ -1,10 +1,10 @@
 //! Converts messages to requests, and decisions to messages.
 
 use tollgate_core::{Span, Wait};
-use tollgate_engine::{DecidedBy, Decision, Verdict};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_rules::ruleset::RequestError;
+use tollgate_service::{DecidedBy, Decision, Verdict};
 use tonic::{Code, Status};
 
 use tollgate_service::ApiError;

@@ -1,7 +1,7 @@
 //! Decides one check, synchronously if the store does not have to be awaited.
 
-use tollgate_engine::Decision;
 use tollgate_proto::v1::CheckRequest;
+use tollgate_service::Decision;
 
 use super::convert;
 use tollgate_service::check_request::BodyError;

@@ -11,9 +11,9 @@ use bytes::{Buf, Bytes};
 use h2::server::SendResponse;
 use prost::Message as _;
 use tollgate_core::Request;
-use tollgate_engine::Decision;
 use tollgate_proto::rls::RateLimitRequest;
 use tollgate_proto::v1::CheckRequest;
+use tollgate_service::Decision;
 use tonic::{Code, Status};
 
 use super::call::{GrpcCall, deadline_exceeded, other_namespace};
@@ -91,7 +91,7 @@ impl UnaryTask {
         };
         let handling = before_deadline(
             call.deadline,
-            catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, handling))),
+            catch_panic(Box::pin(tollgate_service::with_deadline(call.deadline, handling))),
         );
         let result = match until_reset(&mut respond, handling).await {
             None => return services.count(Some(call.method), Code::Cancelled),

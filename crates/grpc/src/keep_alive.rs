@@ -86,7 +86,7 @@ impl KeepAlive {
         let now = Instant::now();
         let last_check = LastCheck { at: now, calls: 0, reads: 0, idle_since: now };
         let spread = max_age * AGE_SPREAD_PERCENT / 100;
-        let fraction = (tollgate_engine::random::fast() >> 32) as u32;
+        let fraction = (tollgate_service::random::fast() >> 32) as u32;
         let jitter = (2 * spread).mul_f64(f64::from(fraction) / f64::from(u32::MAX));
         let mut keep_alive = KeepAlive {
             io_activity,

@@ -50,7 +50,7 @@ impl TonicCall {
         let responding = Box::pin(call_tonic(&services, &call, token, body, context, closing));
         let responding = before_deadline(
             call.deadline,
-            catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, responding))),
+            catch_panic(Box::pin(tollgate_service::with_deadline(call.deadline, responding))),
         );
         let outcome = until_reset(&mut respond, responding).await;
         let code = match outcome {

@@ -46,8 +46,8 @@ impl DataApi {
     /// The data API of a listener.
     pub fn new(config: DataApiConfig) -> DataApi {
         let auth = ForwardAuth::new(config.service.clone(), &config.auth, config.limits.max_body);
-        let metrics = config.metrics.clone();
-        DataApi { api: CheckApi::new(config), auth, metrics }
+        let DataApiConfig { service, limits, drain, metrics, admin_url, .. } = config;
+        DataApi { api: CheckApi { service, limits, drain, admin_url }, auth, metrics }
     }
 }
 

@@ -122,8 +122,8 @@ pub(super) fn info(session: &Session<'_>, out: &mut ReplyWriter<'_>) {
          redis_mode:standalone\r\nuptime_in_seconds:{uptime}\r\n\r\n# Persistence\r\nloading:0\r\n\r\n\
          # Replication\r\nrole:master\r\n\r\n# Rules\r\ngeneration:{}\r\nmode:{}\r\n",
         env!("CARGO_PKG_VERSION"),
-        service.engine.rules().number,
-        service.engine.enforcement().name(),
+        service.generation(),
+        service.enforcement().name(),
     ); // writing to a String cannot fail
     out.bulk(text.as_bytes());
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, Wait};
-use tollgate_engine::{DecidedBy, Decision, Verdict};
 use tollgate_resp::{Arguments, ReplyWriter, excerpt};
+use tollgate_service::{DecidedBy, Decision, Verdict};
 
 use tollgate_service::CheckRequest;
 use tollgate_service::render::Policy;

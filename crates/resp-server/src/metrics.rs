@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_engine::DecidedBy;
+use tollgate_service::DecidedBy;
 
 use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage};
 

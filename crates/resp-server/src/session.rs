@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_core::Time;
-use tollgate_engine::{Decision, SingleDecision, Verdict};
 use tollgate_net::Peer;
 use tollgate_resp::{Arguments, ProtocolVersion, ReplyWriter, RequestLimits, excerpt, wrong_number_of_arguments};
 use tollgate_service::PendingCheck;
+use tollgate_service::{Decision, SingleDecision, Verdict};
 
 use super::Resp;
 use super::about;

@@ -12,8 +12,8 @@
 //! stepped back.
 
 use tollgate_core::{Charge, Enforcement, Gcra, KeyHasher, Limit, LimitError, Owner, Secret, Span, Wait};
-use tollgate_engine::SingleDecision;
 use tollgate_resp::{Arguments, ReplyWriter, excerpt};
+use tollgate_service::SingleDecision;
 
 use tollgate_config::RespRounding;
 

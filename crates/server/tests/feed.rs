@@ -203,7 +203,7 @@ async fn a_file_that_cannot_be_read_is_mentioned_once_and_tried_on() {
     let state = rig.until(|state| state.failures == 1).await;
     assert_ne!(state.error.as_deref(), Some("there is no such file"));
     assert_eq!(rig.looked().await.failures, 1, "said once");
-    rig.reloader.trigger(); // whoever asks is told again
+    rig.reloader.trigger(); // the error is reported again
     rig.until(|state| state.failures == 2).await;
     assert_eq!(rig.looked().await.failures, 2, "and once");
     fs::write(&next, rules(1)).unwrap();
@@ -231,7 +231,7 @@ async fn f45_invalid_content_is_reported_once_with_its_line() {
     fs::write(&rig.path, bad).unwrap(); // touched, not changed
     rig.until(|state| state.attempts == 2).await;
     assert_eq!(rig.reloader.state().borrow().failures, 1);
-    rig.reloader.trigger(); // whoever asks is told again
+    rig.reloader.trigger(); // the error is reported again
     rig.until(|state| state.failures == 2).await;
     fs::write(&rig.path, rules(1)).unwrap();
     let state = rig.until(|state| state.error.is_none()).await;

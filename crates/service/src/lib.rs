@@ -53,3 +53,6 @@ pub use reply::{HeaderFields, Reply};
 pub use reservations::SignedReceipt;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
 pub use settlements::Settlements;
+
+/// What decisions are made of. Transports take these types from here: they do not depend on the engine.
+pub use tollgate_engine::{DecidedBy, Decision, Ruling, Settled, SingleDecision, Verdict, random, with_deadline};

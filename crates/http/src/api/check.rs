@@ -1,6 +1,6 @@
 //! `/v1/check` and `/v1/check/batch`.
 
-use tollgate_engine::Decision;
+use tollgate_service::Decision;
 use tollgate_service::check_request::{read_batch, read_check};
 use tollgate_service::refusal::{OTHER_NAMESPACE, write_body_error, write_json};
 use tollgate_service::{CheckRequest, PendingCheck, Reply, render};

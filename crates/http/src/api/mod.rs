@@ -32,14 +32,12 @@ use tollgate_service::render::{Dialect, Media, ResponseOptions};
 use tollgate_service::{ApiError, CheckRequest, ReceiptKind, Reply, Service};
 use tollgate_web::{Head, HttpError, PendingResponse};
 
-use crate::DataApiConfig;
-
 /// The check API of a listener.
 pub struct CheckApi {
-    service: Arc<Service>,
-    limits: NetLimits,
-    drain: Drain,
-    admin_url: Arc<OnceLock<String>>,
+    pub(crate) service: Arc<Service>,
+    pub(crate) limits: NetLimits,
+    pub(crate) drain: Drain,
+    pub(crate) admin_url: Arc<OnceLock<String>>,
 }
 
 /// State from the head, kept while the body is read.
@@ -64,7 +62,7 @@ impl PreparedCall {
     fn options(self) -> ResponseOptions {
         let dialect = if let Route::Check(dialect) = self.route { dialect } else { Dialect::V1 };
         let PreparedCall { refuse_by_status, media, .. } = self;
-        ResponseOptions { dialect, refuse_by_status, media, random: tollgate_engine::random::fast() }
+        ResponseOptions { dialect, refuse_by_status, media, random: tollgate_service::random::fast() }
     }
 }
 
@@ -78,11 +76,6 @@ fn is_admin_path(path: &str) -> bool {
 }
 
 impl CheckApi {
-    pub(crate) fn new(config: DataApiConfig) -> CheckApi {
-        let DataApiConfig { service, limits, drain, admin_url, .. } = config;
-        CheckApi { service, limits, drain, admin_url }
-    }
-
     /// Checks a head. Returns the call and the maximum length of its body, or fills the reply with an error.
     pub(crate) fn prepare(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedCall, usize)> {
         match self.check_head(head) {
@@ -152,7 +145,7 @@ impl CheckApi {
         };
         Some(match call.deadline {
             None => pending,
-            deadline => Box::pin(tollgate_engine::with_deadline(deadline, pending)),
+            deadline => Box::pin(tollgate_service::with_deadline(deadline, pending)),
         })
     }
 

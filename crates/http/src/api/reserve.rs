@@ -1,7 +1,7 @@
 //! `/v1/reserve`, `/v1/settle` and `/v1/slots/…`.
 
 use tollgate_core::Span;
-use tollgate_engine::Settled;
+use tollgate_service::Settled;
 use tollgate_service::check_request::{read_check, read_receipt};
 use tollgate_service::refusal::{OTHER_NAMESPACE, write_body_error, write_json};
 use tollgate_service::{ReceiptKind, Reply, SignedReceipt};

@@ -23,8 +23,8 @@ pub(crate) use refuse::{write_disabled, write_unreadable_head};
 use std::sync::Arc;
 
 use tollgate_config::{AuthSettings, AuthSource};
-use tollgate_engine::Decision;
 use tollgate_net::Peer;
+use tollgate_service::Decision;
 use tollgate_service::data_tokens::DataTokens;
 use tollgate_service::render::{self, ProxyOptions, ResponseOptions};
 use tollgate_service::{PendingCheck, Reply, Service};
@@ -157,7 +157,7 @@ impl ForwardAuth {
     fn write(&self, check: &AuthCheck, decision: &Decision, reply: &mut Reply) {
         let options = ResponseOptions {
             media: check.media,
-            random: tollgate_engine::random::fast(),
+            random: tollgate_service::random::fast(),
             ..ResponseOptions::default()
         };
         let (refused, closed, unreadable) =

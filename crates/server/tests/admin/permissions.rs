@@ -8,7 +8,7 @@ use tollgate_core::Span;
 
 use crate::rig::{Answer, Rig};
 
-/// What each row needs, said once more and apart from the table: `None` for what everybody may.
+/// What each row needs, independently of the table: `None` for open endpoints.
 fn needed(endpoint: &AdminEndpoint) -> Option<Role> {
     match (endpoint.method, endpoint.path) {
         (_, "/openapi.json" | "/docs" | "/docs/style.css" | "/docs/script.js") => None,

@@ -18,7 +18,7 @@ rules:
   - { name: held, match: { tier: held }, replaces: [shared], limit: { algorithm: concurrency, slots: 4, slot_ttl: 10s } }
 ";
 
-/// A store on a port where nobody listens, and the rest as for a fleet of two.
+/// A store on a port without a listener, and the rest as for a fleet of two.
 fn away(config: &mut Config, dir: PathBuf) {
     let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let place: StorePlace = format!("redis://user:hunter2@{nobody}").parse().expect("a URL");

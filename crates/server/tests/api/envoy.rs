@@ -292,7 +292,7 @@ descriptors:
     rig.end().await;
 }
 
-/// Two that give back to one bucket by two limits cannot be told apart: nobody is charged for that message.
+/// Two that give back to one bucket by two limits cannot be told apart: nothing is charged for that message.
 #[tokio::test]
 async fn what_cannot_be_given_back_charges_nothing() {
     let rig = Rig::start(RULES);

@@ -70,7 +70,7 @@ async fn allows_with_an_empty_200_and_denies_with_everything_a_client_needs() {
     assert_eq!((allowed.field("content-length"), allowed.field("content-type")), (Some("0"), None));
     assert_eq!(allowed.field("ratelimit"), Some("\"api\";r=2;t=1200"));
     assert_eq!(allowed.field("ratelimit-policy"), Some("\"api\";q=3;w=3600"));
-    // Whatever the method of the check is, below the prefix, and with a body that nobody wants.
+    // Whatever the method of the check is, below the prefix, and with an unwanted body.
     for (method, path, body) in [("HEAD", "/v1/auth/", ""), ("BREW", "/v1/auth/below/it?x=y", "a body")] {
         assert_eq!(rig.call(method, path, FORWARDED, body).await.status, 200, "{method}");
     }
@@ -278,7 +278,7 @@ async fn a_unix_socket_is_a_neighbour_and_is_believed() {
         }
         assert_eq!(statuses, expected);
     }
-    // The connection has no address, so a check that names none is about nobody whom any rule could limit.
+    // The connection has no address, so a check without one names no client.
     for fields in ["", "X-Forwarded-For:\r\n", "X-Forwarded-For: unknown\r\n", "X-Api-Key: k\r\n"] {
         let answer = call(socket, "GET", "/v1/auth", &format!("{FORWARDED}{fields}"), "").await;
         assert_eq!((answer.status, code(&answer).as_str()), (400, "no_client_address"), "{fields}");

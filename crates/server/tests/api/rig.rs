@@ -1,4 +1,4 @@
-//! A server on a port of its own, and somebody who calls it.
+//! A server on its own port, and its client.
 
 use std::path::PathBuf;
 use std::time::Duration;

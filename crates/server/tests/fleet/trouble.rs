@@ -196,12 +196,12 @@ async fn nodes_with_different_secrets_are_told_that_they_count_apart() {
         let said = log.count("with another secret: they and this one use different keys");
         assert_eq!(said, 1, "once, then every minute");
         log.clear();
-        redis.client().succeed(&["DEL", "tg:{AAA}fingerprint"]); // as if nobody had refreshed it for a minute
+        redis.client().succeed(&["DEL", "tg:{AAA}fingerprint"]); // as if it had not been refreshed for a minute
         until_mismatch(&other, 0.0).await;
     }
 }
 
-/// It does not know its share, because nobody told it how many share: whoever runs it is told what to do.
+/// The node does not know its share, because `nodes` is not set: the log says what to do.
 #[tokio::test]
 async fn a_node_that_starts_alone_in_the_dark_says_that_it_keeps_whole_limits() {
     let mut redis = RedisServer::start();

@@ -180,7 +180,7 @@ async fn a_call_has_its_time_for_a_message() {
     rig.answers_others().await;
 }
 
-/// Whoever sends a byte now and then has no more time than others; whoever sends messages now and then does.
+/// Single bytes do not extend the time limit of a message; whole messages do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_is_not_given_more_time_for_every_byte() {
     let rig = Rig::with(RULES, |config, _| config.net.body_timeout = ms(1500));
@@ -301,7 +301,7 @@ async fn g16_unknown_methods_make_no_series() {
     rig.answers_others().await;
 }
 
-/// F56: what nobody would call HTTP/2, again and again.
+/// F56: bytes that are not HTTP/2, again and again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f56_storms_of_noise_end_their_own_connections() {
     let rig = rig();

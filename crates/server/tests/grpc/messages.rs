@@ -63,7 +63,7 @@ async fn g11_protobuf_that_is_none_is_the_callers_fault() {
         }
     }
     assert_eq!(rig.left_to("victim").await, FULL);
-    // Fields that nobody knows are no harm.
+    // Unknown fields are ignored.
     let unknown = [valid, vec![0x7a, 0x80, 0x40], vec![b'x'; 8192]].concat();
     assert_eq!(raw.call(CHECK, &[], prefixed(&unknown)).await.code, Some(Code::Ok));
 }

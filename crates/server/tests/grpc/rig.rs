@@ -1,4 +1,4 @@
-//! A server on a port of its own, and somebody who calls it.
+//! A server on its own port, and its client.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -79,7 +79,7 @@ impl Rig {
         client(self.wire().await)
     }
 
-    /// What is left to somebody.
+    /// Remaining units of a client.
     pub async fn left_to(&self, client_key: &str) -> u64 {
         let looked = CheckRequest { peek: true, ..about(client_key) };
         self.client().await.check(looked).await.unwrap().into_inner().remaining.unwrap()
@@ -120,7 +120,7 @@ pub fn client(wire: Wire) -> Client {
     TollgateClient::with_origin(wire, "http://localhost".parse().unwrap())
 }
 
-/// A check about somebody.
+/// A check of a client.
 pub fn about(client_key: &str) -> CheckRequest {
     with(&[("client_key", client_key)])
 }

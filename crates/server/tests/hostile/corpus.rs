@@ -108,7 +108,7 @@ async fn meet(house: &House, case: &Case, cut: Cut, before: &str) {
     assert_eq!(house.left_to_victim().await, FULL, "{} was charged", case.name);
 }
 
-/// Errors are no business of the sender: whoever is refused early need not be heard to the end.
+/// Write errors are ignored: a request that is refused early need not be read to the end.
 async fn send(caller: &mut Caller, bytes: &[u8], cut: Cut) {
     match cut {
         Cut::Whole => drop(caller.send(bytes).await),

@@ -1,4 +1,4 @@
-//! Caps on connections: the next one is told so, and comes in as soon as somebody leaves. F53.
+//! Caps on connections: the next one is refused with a message, and admitted once another closes. F53.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;

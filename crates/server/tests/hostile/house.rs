@@ -18,7 +18,7 @@ use crate::caller::Caller;
 /// A bucket refills by one in a minute and a half: whatever was charged is still seen when the test looks.
 const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { requests: 1000, window: 1d } }\n";
 
-/// A request that is answered 200 and charges somebody else than the one whose bucket is looked at.
+/// A request that is answered 200 and charges another client than the one whose bucket is read.
 pub const GOOD: &str = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n{\"client_key\":\"payer\"}";
 
 pub struct House {
@@ -84,7 +84,7 @@ impl House {
     }
 }
 
-/// A panic ends a connection and nothing else, so nobody would notice: they are counted.
+/// A panic ends a connection and nothing else, so it would go unnoticed: panics are counted.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 fn watch_for_panics() {

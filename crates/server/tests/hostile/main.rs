@@ -1,5 +1,5 @@
-//! Clients that nobody asked for, over real sockets: malformed, slow, greedy, many, and those of a server that ends.
-//! What they send ends nothing but their own connection, costs nobody anything, and others are answered meanwhile.
+//! Hostile clients over real sockets: malformed, slow, greedy, many, and those of a server that ends.
+//! What they send ends nothing but their own connection, costs other connections nothing, and these are answered meanwhile.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

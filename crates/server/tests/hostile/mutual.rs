@@ -1,5 +1,5 @@
 //! Callers who must show a certificate: none, a stranger's, one of another name; and a change of authorities while
-//! somebody is connected. Then the certificate of the metrics listener.
+//! a client is connected. Then the certificate of the metrics listener.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Authority {
         Authority { issuer: Issuer::new(params, key), pem }
     }
 
-    /// Certificate and key of somebody of this name.
+    /// Certificate and key of a client of this name.
     fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -114,7 +114,7 @@ async fn new_authorities_are_picked_up_and_nobody_who_is_connected_is_cut_off() 
     let mut early = connect(&old, Some(&after), house.data).await;
     assert_eq!(status(early.as_mut(), GOOD).await, None);
 
-    install(dir.path(), "clients.pem", &new.pem); // nobody is told: it is noticed
+    install(dir.path(), "clients.pem", &new.pem); // without a signal: the change is noticed
     let since = Instant::now();
     loop {
         let mut caller = connect(&old, Some(&after), house.data).await;

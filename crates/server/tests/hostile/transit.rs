@@ -1,4 +1,4 @@
-//! Bytes on their way have one budget, and nobody is cut off while something is on its way to them.
+//! Bytes in transit share one budget, and no connection is cut while a response is on its way.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! RESP over real sockets: what clients of Redis expect, and what nobody should be able to do.
+//! RESP over real sockets: what clients of Redis expect, and what no client may do.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

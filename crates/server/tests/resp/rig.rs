@@ -1,4 +1,4 @@
-//! A server that speaks RESP, and somebody who sends it bytes.
+//! A server that speaks RESP, and its client.
 
 use std::io;
 use std::net::SocketAddr;

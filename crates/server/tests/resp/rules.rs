@@ -128,7 +128,7 @@ async fn a_request_that_cannot_be_read_charges_nothing() {
     assert_eq!(rig.metric("tollgate_resp_errors_total").await, 14.0);
 }
 
-/// A fleet's store: replies keep their order, whoever had to be waited for.
+/// A shared store: replies keep their order, whichever had to wait.
 #[tokio::test]
 async fn a_shared_store_is_asked_together_and_answered_in_order() {
     let redis = Redis::start();

@@ -18,7 +18,7 @@ async fn throttle_orders_its_fields_as_throttlecrab() {
     caller.says(&throttle("THROTTLE k 2 1 10 3"), &five([0, 2, 0, 20, -1])).await;
     caller.says(&throttle("THROTTLE k 2 1 10 0"), &five([1, 2, 0, 20, 0])).await;
     clock.advance(Span::from_millis(9_999));
-    // Rounded up: whoever waits what it is told is let pass.
+    // Rounded up: waiting for the given time is enough.
     caller.says(&throttle("THROTTLE k 2 1 10"), &five([0, 2, 0, 11, 1])).await;
     clock.advance(Span::from_millis(1));
     caller.says(&throttle("THROTTLE k 2 1 10"), &five([1, 2, 0, 20, 0])).await;

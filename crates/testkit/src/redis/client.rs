@@ -1,4 +1,4 @@
-//! A blocking connection to a server, for looking at it and for doing things to it behind everybody's back.
+//! A blocking connection to a server, to inspect it and to change it behind the nodes' backs.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -2,25 +2,25 @@
 //! lower: then lower it here, in the commit that made it possible.
 
 /// Type names that are visible outside of their module and defined in more than one.
-pub const DUPLICATE_TYPE_NAMES: usize = 114;
+pub const DUPLICATE_TYPE_NAMES: usize = 9;
 
 /// Pronouns that stand for components, in comments of Rust files.
-pub const PRONOUNS: usize = 558;
+pub const PRONOUNS: usize = 8;
 
 /// Waits for real time in test code.
 pub const REAL_SLEEPS: usize = 59;
 
 /// Modules that import each other in a circle.
-pub const MODULES_IN_CIRCLES: usize = 110;
+pub const MODULES_IN_CIRCLES: usize = 9;
 
 /// The most lines of code in a crate: tests, comments and blank lines aside.
 pub const CRATE_LINES_MAX: usize = 8_000;
 
 /// Crates that are larger, in thousands of lines, rounded up.
-pub const OVERSIZED_CRATES: &[(&str, usize)] = &[("rules", 10), ("server", 24)];
+pub const OVERSIZED_CRATES: &[(&str, usize)] = &[("rules", 10)];
 
 /// Files that are longer than `files.rs` allows, in lines.
-pub const OVERSIZED_FILES: &[(&str, usize)] = &[];
+pub const OVERSIZED_FILES: &[(&str, usize)] = &[("crates/http/src/h1/connection.rs", 453)];
 
 /// Offences shown before the rest is only counted.
 const SHOWN_MAX: usize = 200;
