@@ -23,7 +23,7 @@ pub const MODE_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
         scope: NamespaceScope::Nothing,
-        responses: &[(200, ResponseContent::Json("Enforcement"))],
+        responses: &[(200, ResponseContent::Json("Mode"))],
         ..AdminEndpoint::get("/v1/mode", "getMode", Tag::Mode, "Read the mode", |call| {
             Box::pin(async move { Ok(show(call.state.mode_switch.setting())) })
         })
@@ -36,7 +36,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         access: AdminAccess::Needs(Role::OnCall),
         scope: NamespaceScope::Everything,
         body: RequestBody::Json(&["ModeInput"]),
-        responses: &[(200, ResponseContent::Json("Enforcement"))],
+        responses: &[(200, ResponseContent::Json("Mode"))],
         ..AdminEndpoint::change(
             HttpMethod::Put,
             "/v1/mode",
