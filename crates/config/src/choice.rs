@@ -2,7 +2,7 @@
 
 /// A value with a name, changed by name.
 ///
-/// Implementors promise that [`Choice::choose`] accepts exactly [`Choice::names`], and that [`Choice::name`] is one of
+/// Implementors promise that [`SettingChoice::choose`] accepts exactly [`SettingChoice::names`], and that [`SettingChoice::name`] is one of
 /// them.
 pub trait SettingChoice {
     /// All names.
