@@ -1,5 +1,5 @@
 //! The hot methods, `Check` and `ShouldRateLimit`. Most of their calls finish in the connection's task: the message is
-//! complete, the engine decides without the store, and the client's window has room for the response. Only calls that
+//! complete, the store answers without waiting, and the client's window has room for the response. Only calls that
 //! must wait get a task.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

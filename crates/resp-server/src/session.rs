@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_net::Peer;
 use tollgate_resp::{Arguments, ProtocolVersion, ReplyWriter, RequestLimits, excerpt, wrong_number_of_arguments};
@@ -299,14 +298,12 @@ impl<'a> Session<'a> {
         let (custom, mut out) = (request.custom(), ReplyWriter::new(out, self.version));
         let requests = [request.request(&custom)];
         let decision = match work {
-            PendingWork::Check(pending) => Ok(service.decide_pending(&requests, pending).await),
-            _ => timeout(STORE_TIMEOUT, service.refund(self.measured_from, &requests))
-                .await
-                .map_or(Err(()), |back| back.map_err(drop)),
+            PendingWork::Check(pending) => Some(service.decide_pending(&requests, pending).await),
+            _ => service.refund(self.measured_from, STORE_TIMEOUT, &requests).await,
         };
         match decision {
-            Ok(decision) => self.write_decision(&decision, &mut out),
-            Err(()) => out.error(&[b"ERR the store did not answer; it may have given back, or not"]),
+            Some(decision) => self.write_decision(&decision, &mut out),
+            None => out.error(&[b"ERR the store did not answer; it may have given back, or not"]),
         }
     }
 

@@ -104,10 +104,10 @@ impl Listeners {
         certificates: &Certificates,
         admin: AdminConfig,
     ) -> Drains {
-        let drains = Drains { callers: parts.drain.clone(), operators: Drain::default() };
         let limits = config.net;
         let callers = ConnectionLimiter::new(limits.max_connections, limits.max_connections_per_address);
         let operators = ConnectionLimiter::new(OPERATORS_MAX, OPERATORS_PER_ADDRESS_MAX);
+        let drains = Drains { callers: parts.drain.clone(), operators: Drain::default(), connections: callers.clone() };
         let budget = ByteBudget::new(limits.max_in_transit);
         let mut admin = Some(admin);
         for (surface, listener) in self.0 {
@@ -159,6 +159,8 @@ impl Bound {
 pub(crate) struct Drains {
     pub(crate) callers: Drain,
     pub(crate) operators: Drain,
+    /// Open connections of callers.
+    pub(crate) connections: ConnectionLimiter,
 }
 
 impl ServerParts {

@@ -120,7 +120,7 @@ impl Server {
         let upkeep = tokio::spawn(Upkeep { config, parts, control_plane, tls: certificates.all(), reload }.run());
 
         drains.callers.begun().await;
-        info!("draining");
+        info!(connections = drains.connections.count(), "draining");
         let left = drains.callers.ended(drain_timeout).await;
         drains.operators.begin();
         drains.operators.ended(OPERATOR_DRAIN_TIMEOUT).await;
@@ -132,7 +132,7 @@ impl Server {
         if timeout(CLOSE_TIMEOUT, engine.store().close()).await.is_err() {
             warn!("the store did not hear of the end in time: what this node leased comes back by itself");
         }
-        refills.abort(); // after the store is closed: a refill under way would be lost
+        refills.abort(); // closing has waited for the refills under way
         if left > 0 {
             warn!(connections = left, "connections were cut off");
         }

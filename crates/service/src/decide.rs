@@ -1,10 +1,13 @@
 //! Decisions: at once where the store answers at once, otherwise in two steps, so that a transport pays for a future
 //! only when there is something to wait for.
 
+use std::time::Duration;
+
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 use tollgate_core::{Request, Time};
 use tollgate_engine::{Decision, Undecided};
-use tollgate_store::{Store, StoreError};
+use tollgate_store::Store;
 
 use crate::CheckRequest;
 use crate::join::join;
@@ -17,10 +20,25 @@ pub struct PendingCheck {
     start: Time,
 }
 
+impl PendingCheck {
+    /// The same check, with its latency measured from `start`.
+    #[must_use]
+    pub fn timed_from(self, start: Time) -> PendingCheck {
+        PendingCheck { start, ..self }
+    }
+}
+
 impl Service {
     /// Decides at once, all or nothing; `Err` if the store has to be waited for.
     pub fn try_decide(&self, requests: &[Request<'_>]) -> Result<Decision, PendingCheck> {
-        self.try_decide_from(self.clock.now(), requests).map(|(decision, _)| decision)
+        let start = self.clock.now();
+        match self.engine.try_decide(requests) {
+            Ok(decision) => {
+                self.record_latency(start);
+                Ok(decision)
+            }
+            Err(undecided) => Err(PendingCheck { undecided, start }),
+        }
     }
 
     /// The same for pipelined requests: latency counts from `start`, and the time of the decision is the next one's
@@ -43,7 +61,7 @@ impl Service {
         decision
     }
 
-    /// Decides one request, however long the store takes.
+    /// Decides one request, waiting for the store up to the engine's deadline.
     pub async fn decide(&self, request: &CheckRequest<'_>) -> Decision {
         let custom = request.custom();
         let start = self.clock.now();
@@ -86,10 +104,10 @@ impl Service {
     }
 
     /// Gives back what requests were charged, as far as the buckets still owe it.
-    pub async fn refund(&self, start: Time, requests: &[Request<'_>]) -> Result<Decision, StoreError> {
-        let decision = self.engine.refund(requests).await;
+    pub async fn refund(&self, start: Time, within: Duration, requests: &[Request<'_>]) -> Option<Decision> {
+        let decision = timeout(within, self.engine.refund(requests)).await;
         self.record_latency(start);
-        decision
+        decision.ok()?.ok()
     }
 
     /// Permission for up to `wanted` checks of one batch to wait for the store at the same time.

@@ -29,6 +29,10 @@ struct QueueState {
     waker: Option<Waker>,
     /// A task runs: without one, requests ask the store themselves.
     is_running: bool,
+    /// Refills that the task has begun and not finished.
+    under_way: usize,
+    /// Wakes [`RefillQueue::idle`] once there are none.
+    idle_waker: Option<Waker>,
 }
 
 /// Units to ask for: the charge of the request, with the batch as its cost.
@@ -63,7 +67,33 @@ impl RefillQueue {
         if next.is_empty() {
             state.waker = Some(waker.clone());
         }
+        state.under_way += next.len();
         next
+    }
+
+    /// The task has finished a refill.
+    fn finished(&self) {
+        let waker = {
+            let mut state = self.0.lock();
+            state.under_way = state.under_way.saturating_sub(1);
+            if state.under_way == 0 { state.idle_waker.take() } else { None }
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Waits until no refill is under way.
+    pub(super) async fn idle(&self) {
+        poll_fn(|context| {
+            let mut state = self.0.lock();
+            if state.under_way == 0 {
+                return Poll::Ready(());
+            }
+            state.idle_waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     pub(super) fn clear(&self) {
@@ -73,7 +103,7 @@ impl RefillQueue {
 
 impl<S: Store> Fleet<S> {
     /// Refills leases as they run low, until it is dropped. One task per node runs it, besides the one that calls
-    /// [`upkeep`](Fleet::upkeep); it should outlive [`close`](Fleet::close).
+    /// [`upkeep`](Fleet::upkeep), and keeps it until [`close`](Fleet::close) has returned.
     pub async fn run_refills(&self) -> Infallible {
         let _running = RunningRefills::start(self);
         let mut calls = Vec::new();
@@ -83,7 +113,13 @@ impl<S: Store> Fleet<S> {
                 let started = next.len();
                 calls.extend(next.into_iter().map(|refill| Box::pin(self.refill(refill))));
                 let under_way = calls.len();
-                calls.retain_mut(|call| call.as_mut().poll(context).is_pending());
+                calls.retain_mut(|call| {
+                    let is_pending = call.as_mut().poll(context).is_pending();
+                    if !is_pending {
+                        self.refills.finished();
+                    }
+                    is_pending
+                });
                 if started == 0 && calls.len() == under_way {
                     return Poll::Pending;
                 }
@@ -128,7 +164,10 @@ impl<'a, S: Store> RunningRefills<'a, S> {
 
 impl<S: Store> Drop for RunningRefills<'_, S> {
     fn drop(&mut self) {
-        let QueueState { waiting, .. } = std::mem::take(&mut *self.0.refills.0.lock());
+        let QueueState { waiting, idle_waker, .. } = std::mem::take(&mut *self.0.refills.0.lock());
+        if let Some(waker) = idle_waker {
+            waker.wake();
+        }
         for Refill { charge, .. } in waiting {
             self.0.leases.abandon_refill(charge.bucket, self.0.clock.now(), false);
         }

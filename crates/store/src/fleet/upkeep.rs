@@ -38,6 +38,7 @@ impl<S: Store> Fleet<S> {
         self.refills.clear();
         self.return_lease_units(true).await;
         self.report_async_charges().await;
+        self.refills.idle().await; // each of them returns what it got
     }
 
     pub(super) async fn return_lease_units(&self, closing: bool) {

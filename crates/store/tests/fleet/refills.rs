@@ -1,5 +1,7 @@
 //! Refills in the background: requests that their lease paid for are answered at once, and all bounds hold as before.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
 use tollgate_core::{Ask, Charge, FixedWindow, LeaseSize, Limit, Sharing, Source, Span};
@@ -120,6 +122,36 @@ fn p7_a_refill_that_arrives_after_closing_is_given_back() {
         let stats = world.stats();
         assert_eq!(used(&world, limit), world.admitted().len() as u64, "seed {seed}: {stats:?}");
         assert_eq!((stats.lease_held, stats.lease_stranded), (0, 0), "seed {seed}: {stats:?}");
+    }
+}
+
+/// `close` waits for refills under way: the task may stop as soon as it returns.
+#[test]
+fn p7_closing_waits_for_refills_under_way() {
+    for seed in 1..=2 * SEEDS {
+        let mut world = World::new(1, FleetConfig::default(), Span::from_millis(4), seed);
+        world.run_refills();
+        let limit = hourly(1_000_000);
+        world.load(Span::from_millis(500), 4_000, |_| charge(1, limit, LEASED));
+        let refilling = || world.nodes[0].fleet.stats().inner_calls;
+        let calls = refilling();
+        while refilling() == calls {
+            world.ask(&world.nodes[0], charge(1, limit, LEASED));
+            world.tick();
+        }
+        let (fleet, closed) = (world.nodes[0].fleet.clone(), Arc::new(AtomicBool::new(false)));
+        let done = closed.clone();
+        world.spawn(&world.nodes[0], async move {
+            fleet.close().await;
+            done.store(true, Ordering::Relaxed);
+        });
+        let ticks = (0..1_000).take_while(|_| {
+            world.tick();
+            !closed.load(Ordering::Relaxed)
+        });
+        assert!(ticks.count() < 1_000, "seed {seed}: it closes");
+        let stats = world.stats();
+        assert_eq!(used(&world, limit), world.admitted().len() as u64, "seed {seed}: {stats:?}");
     }
 }
 

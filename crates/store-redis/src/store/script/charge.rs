@@ -6,9 +6,9 @@ use super::blob::Blob;
 
 /// The charge may change its bucket.
 const WRITES: u8 = 1;
-/// Recorded even if the request is denied.
+/// Always recorded: a report of usage (`Ask::Force`).
 const FORCE: u8 = 2;
-/// Recorded also if the request is denied.
+/// Recorded by force when the request is denied: the rule option `count_denied`.
 const COUNT_DENIED: u8 = 4;
 /// A denial by it does not deny the request.
 const SHADOW: u8 = 8;
