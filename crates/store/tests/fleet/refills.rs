@@ -102,20 +102,25 @@ fn only_confirmed_units_are_spent_and_refills_resume() {
     }
 }
 
+/// One node with a lease whose refill has just been sent.
+fn while_refilling(seed: u64) -> World {
+    let mut world = World::new(1, FleetConfig::default(), Span::from_millis(4), seed);
+    world.run_refills();
+    let limit = hourly(1_000_000);
+    world.load(Span::from_millis(500), 4_000, |_| charge(1, limit, LEASED));
+    let calls = world.nodes[0].fleet.stats().inner_calls;
+    while world.nodes[0].fleet.stats().inner_calls == calls {
+        world.ask(&world.nodes[0], charge(1, limit, LEASED));
+        world.tick();
+    }
+    world
+}
+
 /// Units of a refill that was under way when the node closed go back as well.
 #[test]
 fn p7_a_refill_that_arrives_after_closing_is_given_back() {
     for seed in 1..=2 * SEEDS {
-        let mut world = World::new(1, FleetConfig::default(), Span::from_millis(4), seed);
-        world.run_refills();
-        let limit = hourly(1_000_000);
-        world.load(Span::from_millis(500), 4_000, |_| charge(1, limit, LEASED));
-        let refilling = || world.nodes[0].fleet.stats().inner_calls;
-        let calls = refilling();
-        while refilling() == calls {
-            world.ask(&world.nodes[0], charge(1, limit, LEASED));
-            world.tick();
-        }
+        let (limit, world) = (hourly(1_000_000), while_refilling(seed));
         let fleet = world.nodes[0].fleet.clone();
         world.spawn(&world.nodes[0], async move { fleet.close().await });
         (0..1_000).for_each(|_| world.tick());
@@ -129,16 +134,7 @@ fn p7_a_refill_that_arrives_after_closing_is_given_back() {
 #[test]
 fn p7_closing_waits_for_refills_under_way() {
     for seed in 1..=2 * SEEDS {
-        let mut world = World::new(1, FleetConfig::default(), Span::from_millis(4), seed);
-        world.run_refills();
-        let limit = hourly(1_000_000);
-        world.load(Span::from_millis(500), 4_000, |_| charge(1, limit, LEASED));
-        let refilling = || world.nodes[0].fleet.stats().inner_calls;
-        let calls = refilling();
-        while refilling() == calls {
-            world.ask(&world.nodes[0], charge(1, limit, LEASED));
-            world.tick();
-        }
+        let (limit, world) = (hourly(1_000_000), while_refilling(seed));
         let (fleet, closed) = (world.nodes[0].fleet.clone(), Arc::new(AtomicBool::new(false)));
         let done = closed.clone();
         world.spawn(&world.nodes[0], async move {
