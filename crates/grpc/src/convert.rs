@@ -13,9 +13,13 @@ use tollgate_service::render::Policy;
 
 /// Reads a request, by the same rules as the JSON API.
 pub(super) fn check_request(request: &v1::CheckRequest) -> Result<CheckRequest<'_>, BodyError> {
-    let v1::CheckRequest { namespace, attributes, cost, peek } = request;
+    let v1::CheckRequest { namespace, attributes, cost, peek, costs } = request;
     let attributes = attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    CheckRequest::named(namespace, attributes, *cost, *peek)
+    let check = CheckRequest::named(namespace, attributes, *cost, *peek)?;
+    match costs.is_empty() {
+        true => Ok(check),
+        false => check.with_costs(costs.iter().map(|(meter, amount)| (meter.as_str(), *amount))),
+    }
 }
 
 /// Reads the request nested in another message.
@@ -38,6 +42,20 @@ pub(super) fn api_error(error: ApiError) -> Status {
         _ => Code::InvalidArgument,
     };
     Status::new(code, format!("{}: {}", error.code, error.detail))
+}
+
+/// The response to an extension that was denied.
+pub(super) fn extension_denial(denial: ExtensionDenial) -> v1::ExtendResponse {
+    let ExtensionDenial { rule, outcome, slot_lost } = denial;
+    let wait = outcome.wait.span().filter(|_| !slot_lost);
+    v1::ExtendResponse {
+        rule: rule.unwrap_or_default(),
+        limit: Some(outcome.limit),
+        remaining: Some(outcome.remaining),
+        retry_after_ms: wait.map(|wait| wait.millis_ceil()),
+        slot_lost,
+        ..v1::ExtendResponse::default()
+    }
 }
 
 /// The response to one request.

@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
                 error.write(out);
             }
             Ok(_) if command == RespCommand::TgRefund => return SessionAction::Await(PendingWork::Refund),
-            Ok(request) => match service.try_decide_from(self.measured_from, &[request.request(&request.custom())]) {
+            Ok(request) => match service.try_decide_from(self.measured_from, &[request.request(&request.lists())]) {
                 Ok((decision, now)) => {
                     self.measured_from = now;
                     self.write_decision(&decision, out);
@@ -295,8 +295,8 @@ impl<'a> Session<'a> {
             (_, Ok(request)) => request,
             (_, Err(_)) => return, // cannot fail: `check` has read it
         };
-        let (custom, mut out) = (request.custom(), ReplyWriter::new(out, self.version));
-        let requests = [request.request(&custom)];
+        let (lists, mut out) = (request.lists(), ReplyWriter::new(out, self.version));
+        let requests = [request.request(&lists)];
         let decision = match work {
             PendingWork::Check(pending) => Some(service.decide_pending(&requests, pending).await),
             _ => service.refund(self.measured_from, STORE_TIMEOUT, &requests).await,

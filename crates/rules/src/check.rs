@@ -29,6 +29,10 @@ pub const BURST_MAX: u64 = 1_000_000_000;
 pub const SLOTS_MAX: u64 = 1_000_000;
 /// Highest cost of a request.
 pub const COST_MAX: u64 = (1 << 53) - 1;
+/// Most meters of one rule, and of one request.
+pub const METERS_MAX: usize = 16;
+/// Highest weight of a meter.
+pub const WEIGHT_MAX: u64 = 1_000_000;
 /// Largest number of requests in a sliding log.
 pub const LOG_MAX: u64 = 10_000;
 /// Largest number of shards of a key.

@@ -8,6 +8,7 @@ mod field;
 mod fields;
 mod limit;
 mod matching;
+mod meter;
 mod rule;
 mod variables;
 

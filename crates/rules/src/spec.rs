@@ -3,6 +3,7 @@
 //! All fields are public, because YAML is only one of the sources. [`crate::check`] states what must hold between them.
 
 mod limit;
+mod meter;
 mod normalized;
 mod policy;
 
@@ -16,6 +17,7 @@ use crate::path::{EscapedSlash, PathCase};
 use crate::pattern::Matcher;
 use crate::position::SourcePosition;
 pub use limit::{Align, LimitAlgorithm, LimitSpec};
+pub use meter::{MeterSpec, Unmetered};
 pub use tollgate_core::Enforcement;
 
 pub use policy::{Consistency, LeaseSpec, Missing, OnFail, SoftSpec};
@@ -128,6 +130,10 @@ pub struct RuleSpec {
     pub doc_url: Option<String>,
     /// A stable code for denied callers, instead of `rate_limited`.
     pub error_code: Option<String>,
+    /// What it counts.
+    pub meter: MeterSpec,
+    /// How requests that carry none of its meters are treated.
+    pub unmetered: Unmetered,
 }
 
 impl Default for RuleSpec {
@@ -157,6 +163,8 @@ impl Default for RuleSpec {
             case: None,
             doc_url: None,
             error_code: None,
+            meter: MeterSpec::default(),
+            unmetered: Unmetered::default(),
         }
     }
 }

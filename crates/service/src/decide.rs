@@ -63,9 +63,9 @@ impl Service {
 
     /// Decides one request, waiting for the store up to the engine's deadline.
     pub async fn decide(&self, request: &CheckRequest<'_>) -> Decision {
-        let custom = request.custom();
+        let lists = request.lists();
         let start = self.clock.now();
-        let decision = self.engine.decide(&request.request(&custom)).await;
+        let decision = self.engine.decide(&request.request(&lists)).await;
         self.record_latency(start);
         decision
     }
@@ -86,8 +86,8 @@ impl Service {
     fn decide_each_now(&self, requests: &[CheckRequest<'_>], report: &mut impl FnMut(&Decision)) -> usize {
         let mut start = self.clock.now();
         for (index, request) in requests.iter().enumerate() {
-            let custom = request.custom();
-            match self.try_decide_from(start, &[request.request(&custom)]) {
+            let lists = request.lists();
+            match self.try_decide_from(start, &[request.request(&lists)]) {
                 Ok((decision, now)) => {
                     report(&decision);
                     start = now;

@@ -36,7 +36,6 @@ pub mod rls;
 mod rls_config;
 pub mod secrets;
 mod service;
-mod settlements;
 pub mod store;
 mod throttle;
 pub mod violations;
@@ -47,12 +46,11 @@ pub use explain::Unexplained;
 pub use health::HealthDetail;
 pub use join::join;
 pub use observer::ServiceObserver;
-pub use receipt_sealer::{ReceiptKind, Sealer};
+pub use receipt_sealer::Sealer;
 pub use refusal::ApiError;
 pub use reply::{HeaderFields, Reply};
 pub use reservations::SignedReceipt;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
-pub use settlements::Settlements;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
-pub use tollgate_engine::{DecidedBy, Decision, Ruling, Settled, SingleDecision, Verdict, random, with_deadline};
+pub use tollgate_engine::{DecidedBy, Decision, ExtensionDenial, Ruling, Settled, SingleDecision, Verdict, random, with_deadline};

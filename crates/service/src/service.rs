@@ -11,7 +11,6 @@ use crate::data_tokens::{DataTokens, TokenScope};
 use crate::receipt_sealer::Sealer;
 use crate::render::RenderConfig;
 use crate::rls_config::RlsConfig;
-use crate::settlements::Settlements;
 use crate::store::{ConfiguredStore, StoreProbe};
 
 /// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
@@ -52,7 +51,6 @@ pub struct Service {
     pub rls_stats: Arc<RlsStats>,
     pub(crate) sealer: Sealer,
     pub(crate) metrics: Arc<DecisionMetrics>,
-    pub(crate) settlements: Settlements,
     /// One explanation at a time: with many rules it is the work of a thousand checks.
     pub(crate) explaining: Semaphore,
     pub(crate) in_batches: Semaphore,
@@ -72,7 +70,6 @@ impl Service {
             rls_stats: Arc::default(),
             sealer,
             metrics,
-            settlements: Settlements::default(),
             explaining: Semaphore::new(1),
             in_batches: Semaphore::new(IN_BATCHES_MAX),
             probe: StoreProbe::default(),

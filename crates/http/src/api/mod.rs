@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `route` | paths and methods |
 //! | `check` | `/v1/check`, `/v1/check/batch` |
-//! | `reserve` | `/v1/reserve`, `/v1/settle`, `/v1/slots/…` |
+//! | `reserve` | `/v1/reserve`, `/v1/extend`, `/v1/settle`, `/v1/slots/…` |
 //! | `explain` | `/v1/explain` |
 //! | `rls_json` | Envoy's rate limit service as JSON: `/json`, `/healthcheck` |
 //! | `health` | `/ready` |
@@ -29,7 +29,7 @@ use tollgate_net::{Drain, NetLimits};
 use tollgate_service::data_tokens::TokenScope;
 use tollgate_service::refusal::{NO_TOKEN, write_json};
 use tollgate_service::render::{Dialect, Media, ResponseOptions};
-use tollgate_service::{ApiError, CheckRequest, ReceiptKind, Reply, Service};
+use tollgate_service::{ApiError, CheckRequest, Reply, Service};
 use tollgate_web::{Head, HttpError, PendingResponse};
 
 /// The check API of a listener.
@@ -157,9 +157,10 @@ impl CheckApi {
                 }
             }
             Route::Batch => self.batch(call, body, reply).await,
-            Route::Reserve => self.reserve(call, ReceiptKind::Reservation, body, reply).await,
+            Route::Reserve => self.reserve(call, "reservation", body, reply).await,
+            Route::Extend => self.extend(call, body, reply).await,
             Route::Settle => self.settle(body, reply).await,
-            Route::Acquire => self.reserve(call, ReceiptKind::Slot, body, reply).await,
+            Route::Acquire => self.reserve(call, "slot", body, reply).await,
             Route::Renew => self.renew(body, reply).await,
             Route::Release => self.release(body, reply).await,
             Route::Explain => self.explain(call, body, reply).await,

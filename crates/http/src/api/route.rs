@@ -11,7 +11,9 @@ pub enum Route {
     Batch,
     /// Decides at an estimated cost, to be settled later.
     Reserve,
-    /// Settles a reservation at its real cost.
+    /// Takes the next step of a reservation.
+    Extend,
+    /// Settles a reservation at its real amounts.
     Settle,
     /// Decides, and holds slots.
     Acquire,
@@ -37,6 +39,7 @@ impl Route {
         "/v1/check",
         "/v1/check/batch",
         "/v1/reserve",
+        "/v1/extend",
         "/v1/settle",
         "/v1/slots/acquire",
         "/v1/slots/renew",
@@ -55,6 +58,7 @@ impl Route {
             "/check" => Route::Check(Dialect::Alias),
             "/v1/check/batch" => Route::Batch,
             "/v1/reserve" => Route::Reserve,
+            "/v1/extend" => Route::Extend,
             "/v1/settle" => Route::Settle,
             "/v1/slots/acquire" => Route::Acquire,
             "/v1/slots/renew" => Route::Renew,
@@ -74,6 +78,7 @@ impl Route {
             Route::Check(_) => "/v1/check",
             Route::Batch => "/v1/check/batch",
             Route::Reserve => "/v1/reserve",
+            Route::Extend => "/v1/extend",
             Route::Settle => "/v1/settle",
             Route::Acquire => "/v1/slots/acquire",
             Route::Renew => "/v1/slots/renew",

@@ -4,11 +4,12 @@ use super::field::FieldValue;
 use super::fields::MapFields;
 use super::limit::read_limit;
 use super::matching::{Spelling, read_key_by, read_match};
+use super::meter::read_meter;
 use crate::check;
 use crate::path::PathCase;
 use crate::problem::Problems;
 use crate::spec::{
-    Consistency, Cost, CostCase, Enforcement, LeaseSpec, MatchSpec, Missing, OnFail, RuleSpec, SoftSpec,
+    Consistency, Cost, CostCase, Enforcement, LeaseSpec, MatchSpec, Missing, OnFail, RuleSpec, SoftSpec, Unmetered,
 };
 use crate::yaml::YamlKind;
 
@@ -21,6 +22,8 @@ pub const RULE_FIELDS: &[&str] = &[
     "case",
     "key_by",
     "missing",
+    "meter",
+    "unmetered",
     "limit",
     "unlimited",
     "replaces",
@@ -54,6 +57,7 @@ const CONSISTENCIES: [(&str, Consistency); 4] = [
     ("async", Consistency::Async),
     ("local", Consistency::Local),
 ];
+const UNMETERED: [(&str, Unmetered); 2] = [("skip", Unmetered::Skip), ("reject", Unmetered::Reject)];
 const MISSING: [(&str, Missing); 2] = [("skip", Missing::Skip), ("share", Missing::Share)];
 
 /// Reads a rule; fields with problems keep their defaults.
@@ -78,6 +82,9 @@ pub(crate) fn read_rule(value: FieldValue<'_>, file: Spelling, problems: &mut Pr
             None
         }
     };
+    if let Some(value) = fields.get("meter") {
+        rule.meter = read_meter(&value, problems);
+    }
     if let Some(value) = fields.get("cost") {
         rule.cost = read_cost(&value, spelling, problems);
     }
@@ -105,6 +112,7 @@ fn read_policy(fields: &MapFields<'_>, rule: &mut RuleSpec, problems: &mut Probl
         fields.get("consistency").and_then(|value| value.choice(&CONSISTENCIES, problems)).unwrap_or_default();
     rule.on_fail = fields.get("on_fail").and_then(|value| value.choice(&ON_FAIL, problems));
     rule.missing = fields.get("missing").and_then(|value| value.choice(&MISSING, problems)).unwrap_or_default();
+    rule.unmetered = fields.get("unmetered").and_then(|value| value.choice(&UNMETERED, problems)).unwrap_or_default();
     rule.count_denied = flag(fields, "count_denied", problems);
     rule.accept_limits = flag(fields, "accept_limits", problems);
     rule.max_debt = fields.get("max_debt").and_then(|value| value.integer(0..=check::REQUESTS_MAX, problems));

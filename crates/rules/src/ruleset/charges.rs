@@ -7,7 +7,7 @@ use super::facts::{RequestError, RequestFacts};
 use super::index::Candidates;
 use super::rule::{Rule, RuleId};
 use super::{CompiledNamespace, RuleSet};
-use crate::spec::Align;
+use crate::spec::{Align, Unmetered};
 
 /// The charges of one decision: one per bucket, and the rules that apply with their charges.
 ///
@@ -39,6 +39,8 @@ pub struct AppliedRule {
     pub request: u16,
     /// Index into [`Charges::charges`]; `None` if the rule is unlimited for this request.
     pub charge: Option<u16>,
+    /// Units that the rule charges per unit of its meter.
+    pub factor: u64,
 }
 
 impl Charges {
@@ -87,12 +89,12 @@ impl ChargeSink<'_> {
     }
 
     pub(super) fn add_unlimited(&mut self, rule: RuleId) {
-        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None });
+        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None, factor: 0 });
     }
 
     /// Adds a charge, or joins it with the charge of the same bucket: a store gets one charge per bucket. `false` if
     /// the two operations cannot be joined.
-    pub(super) fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
+    pub(super) fn add(&mut self, rule: RuleId, charge: Charge, factor: u64) -> bool {
         let all = &mut self.charges.charges;
         let place = match all.iter().position(|other| other.bucket == charge.bucket) {
             None => {
@@ -107,7 +109,7 @@ impl ChargeSink<'_> {
                 }
             }
         };
-        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(place).ok() };
+        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(place).ok(), factor };
         self.charges.applied.push(applied);
         true
     }
@@ -135,11 +137,14 @@ pub(super) fn collect(
     let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
         match charge_of(rule, request, facts, wall, terms) {
-            RuleEvaluation::Charge(charge) if sink.add(rule.id, charge) => {}
-            RuleEvaluation::Charge(_) => return Err(RequestError::mixed(&rule.name)),
+            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, factor) => {}
+            RuleEvaluation::Charge(..) => return Err(RequestError::mixed(&rule.name)),
             RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
             RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
-            RuleEvaluation::Missing | RuleEvaluation::NoSlot => {}
+            RuleEvaluation::Unmetered if rule.spec.unmetered == Unmetered::Reject => {
+                return Err(RequestError::missing_meter(&rule.name, &rule.meters));
+            }
+            RuleEvaluation::Missing | RuleEvaluation::NoSlot | RuleEvaluation::Unmetered => {}
         }
     }
     Ok(())
@@ -162,13 +167,16 @@ impl ChargeTerms {
 
 /// The result of evaluating a matching rule.
 pub(super) enum RuleEvaluation {
-    Charge(Charge),
+    /// The charge, and the units that the rule charges per unit of its meter.
+    Charge(Charge, u64),
     /// The rule, or the client's override of it, sets no limit.
     Unlimited,
     /// A key part is missing.
     Missing,
     /// It counts slots, and the request has none.
     NoSlot,
+    /// The request carries none of its meters.
+    Unmetered,
     /// The limit of the request is invalid.
     BadLimit(LimitError),
 }
@@ -176,7 +184,7 @@ pub(super) enum RuleEvaluation {
 impl RuleEvaluation {
     /// Whether the rule applies to the request.
     pub(super) fn applies(&self) -> bool {
-        matches!(self, RuleEvaluation::Charge(_) | RuleEvaluation::Unlimited)
+        matches!(self, RuleEvaluation::Charge(..) | RuleEvaluation::Unlimited)
     }
 }
 
@@ -213,7 +221,9 @@ pub(super) fn charge_of(
         hasher.word(shard);
         limit = rule.shard(limit, shard);
     }
-    let Some(ask) = rule.ask(&limit, request, rule.cost(request, facts)) else { return RuleEvaluation::NoSlot };
+    let Some(amount) = rule.metered(request) else { return RuleEvaluation::Unmetered };
+    let factor = rule.factor(facts);
+    let Some(ask) = rule.ask(&limit, request, amount.saturating_mul(factor)) else { return RuleEvaluation::NoSlot };
     let bucket = hasher.finish();
     if rule.spec.limit.as_ref().is_some_and(|spec| spec.align == Align::Key) {
         limit = rule.aligned(limit, bucket);
@@ -222,7 +232,7 @@ pub(super) fn charge_of(
     if let Some(soft) = soft {
         limit = limit.with_debt(soft.excess);
     }
-    RuleEvaluation::Charge(Charge {
+    let charge = Charge {
         bucket,
         limit,
         ask,
@@ -232,7 +242,8 @@ pub(super) fn charge_of(
         owner: rule.owner,
         identity: if terms.identities { rule.identity(facts, part) } else { 0 },
         sharing: rule.sharing,
-    })
+    };
+    RuleEvaluation::Charge(charge, factor)
 }
 
 /// Matching rules that exempt the request from others.

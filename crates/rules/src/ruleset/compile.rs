@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tollgate_core::Secret;
+use tollgate_core::{Request, Secret};
 
 use super::body::compile_body;
 use super::defaults::Defaults;
@@ -113,6 +113,7 @@ fn compile_part(
     set.dated |= directories.are_dated();
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
     let tiers = directories.tiers().next().is_some();
+    let meters = rules.iter().flat_map(|rule| rule.meter_names()).filter(|name| name != Request::REQUESTS).collect();
     let RuleFile { ipv6_prefix, escaped_slash, normalize, .. } = *file;
     let (rules, own) = (first..set.rules.len(), file.rules.len());
     CompiledNamespace {
@@ -125,6 +126,7 @@ fn compile_part(
         ipv6_prefix,
         escaped_slash,
         normalize,
+        meters,
         domain: None,
     }
 }

@@ -61,6 +61,11 @@ pub enum Applicability<'a> {
     },
     /// It counts requests in flight, and this request has no slot.
     NoSlot,
+    /// The request carries none of its meters.
+    Unmetered {
+        /// Their names.
+        meters: Vec<String>,
+    },
 }
 
 /// One part of a key.
@@ -116,12 +121,13 @@ fn applicability<'a>(
         return Applicability::Exempted { by };
     }
     match charge_of(rule, request, facts, wall, ChargeTerms { identities: true, ..ChargeTerms::default() }) {
-        RuleEvaluation::Charge(charge) => {
+        RuleEvaluation::Charge(charge, _) => {
             let overridden = facts.overrides.of(rule, wall).is_some();
             Applicability::Applies { charge: Box::new(charge), overridden }
         }
         RuleEvaluation::Unlimited => Applicability::Unlimited,
         RuleEvaluation::NoSlot => Applicability::NoSlot,
+        RuleEvaluation::Unmetered => Applicability::Unmetered { meters: rule.meter_names() },
         RuleEvaluation::BadLimit(error) => {
             Applicability::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None }
         }

@@ -28,9 +28,35 @@ pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &RequestFacts<'_>
 }
 
 impl Rule {
-    /// The cost of a request: its own cost times the rule's.
-    pub(super) fn cost(&self, request: &Request<'_>, facts: &RequestFacts<'_>) -> u64 {
+    /// What the rule charges per unit of its meter.
+    pub(super) fn factor(&self, facts: &RequestFacts<'_>) -> u64 {
         let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
-        request.cost.saturating_mul(case.map_or(1, |(_, cost)| *cost))
+        case.map_or(1, |(_, cost)| *cost)
+    }
+
+    /// The amount of the rule's meter; `None` if the request carries none of it.
+    #[inline]
+    pub(super) fn metered(&self, request: &Request<'_>) -> Option<u64> {
+        match self.meters.is_empty() {
+            true => Some(request.cost),
+            false => self.weighed(request),
+        }
+    }
+
+    fn weighed(&self, request: &Request<'_>) -> Option<u64> {
+        let carried = self.meters.iter().filter_map(|(name, weight)| Some((request.amount(name)?, *weight)));
+        // `requests` is carried by every request: alone it does not make a request one of this meter.
+        let named = self.meters.iter().any(|(name, _)| name != Request::REQUESTS && request.amount(name).is_some());
+        let sum = |total: u64, (amount, weight): (u64, u64)| total.saturating_add(amount.saturating_mul(weight));
+        (named || self.counts_only_requests()).then(|| carried.fold(0, sum))
+    }
+
+    /// The meters that it counts besides `requests`.
+    pub(super) fn meter_names(&self) -> Vec<String> {
+        self.meters.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn counts_only_requests(&self) -> bool {
+        self.meters.iter().all(|(name, _)| name == Request::REQUESTS)
     }
 }

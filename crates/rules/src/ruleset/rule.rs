@@ -64,6 +64,8 @@ pub struct RuleBody {
     pub(super) conditions: Conditions,
     pub(super) key: Vec<Vec<AttrId>>,
     pub(super) costs: Vec<(Conditions, u64)>,
+    /// Meters and weights of a rule that does not count requests alone; empty otherwise.
+    pub(super) meters: Vec<(String, u64)>,
     /// Has absorbed the identity of the rule; the parts of a key follow.
     pub(super) hasher: KeyHasher,
     pub(super) owner: Owner,
@@ -93,6 +95,11 @@ impl Rule {
     /// The shared part, which may outlive the set.
     pub fn body(&self) -> &Arc<RuleBody> {
         &self.body
+    }
+
+    /// The owner of its buckets.
+    pub fn owner(&self) -> Owner {
+        self.owner
     }
 
     /// True if the rule is enforced; a shadow rule is only reported.

@@ -2,6 +2,7 @@
 
 use tollgate_core::{LimitKind, Span, Wait};
 use tollgate_engine::{DecidedBy, Decision, Reason, Ruling, Verdict};
+use tollgate_rules::MeterSpec;
 use tollgate_rules::ruleset::Rule;
 
 use super::input::RenderInput;
@@ -37,6 +38,9 @@ pub(super) fn write_members(input: &RenderInput<'_>, detail: Detail, out: &mut V
     match policy {
         Some(policy) => string(out, policy.name),
         None => out.extend_from_slice(b"null"),
+    }
+    if let Some(rule) = input.rule.filter(|rule| rule.spec.meter != MeterSpec::Requests) {
+        write_meter(rule, out);
     }
     if detail == Detail::Full {
         out.extend_from_slice(b",\"mode\":\"");
@@ -149,6 +153,22 @@ fn write_rulings(decision: &Decision, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
+/// The meter that the numbers of a rule count: a name, or weighted names as rules write them.
+fn write_meter(rule: &Rule, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"meter\":\"");
+    for (index, (meter, weight)) in rule.spec.meter.weights().enumerate() {
+        if index > 0 {
+            out.push(b'+');
+        }
+        if weight > 1 {
+            number(out, weight);
+            out.push(b'*');
+        }
+        escaped(out, meter);
+    }
+    out.push(b'"');
+}
+
 fn write_ruling(rule: &Rule, ruling: &Ruling, out: &mut Vec<u8>) {
     let policy = Policy::of(rule, ruling);
     string(out, &rule.name);
@@ -157,6 +177,9 @@ fn write_ruling(rule: &Rule, ruling: &Ruling, out: &mut Vec<u8>) {
     number_or_null(out, policy.as_ref().map(|policy| policy.limit));
     out.extend_from_slice(b",\"remaining\":");
     write_remaining(policy.as_ref(), ruling.decided_by, out);
+    if rule.spec.meter != MeterSpec::Requests {
+        write_meter(rule, out);
+    }
     match ruling.outcome.map(|outcome| outcome.wait) {
         Some(Wait::For(wait)) => {
             out.extend_from_slice(b",\"retry_after_ms\":");

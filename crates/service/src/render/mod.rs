@@ -12,11 +12,13 @@
 //! | `retry` | how long a denied caller should wait |
 //! | `body` | the members of the JSON object |
 //! | `problem` | denials and errors as problem details |
+//! | `extension` | the denial of an extension |
 
 pub mod policy;
 pub mod style;
 
 mod body;
+mod extension;
 mod input;
 mod json;
 mod options;
@@ -26,6 +28,7 @@ mod write;
 
 use tollgate_engine::{Decision, Verdict};
 
+pub use self::extension::write_extension_denial;
 pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
 pub use self::policy::Policy;
 pub use self::problem::ProblemDetails;
