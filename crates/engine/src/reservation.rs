@@ -5,7 +5,7 @@ use tollgate_core::{
     Ask, Charge, Digest, Enforcement, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, SlotId, Source,
     Span,
 };
-use tollgate_rules::ruleset::Charges;
+use tollgate_ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::engine::conclude;

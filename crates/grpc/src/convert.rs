@@ -3,7 +3,7 @@
 use tollgate_core::{Span, Wait};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
-use tollgate_rules::ruleset::RequestError;
+use tollgate_ruleset::RequestError;
 use tollgate_service::{DecidedBy, Decision, Verdict};
 use tonic::{Code, Status};
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use tollgate_core::{KeyHasher, LeaseSize, LimitError, Owner, Secret, Sharing};
+use tollgate_rules::spec::{Consistency, Cost, LeaseSpec, MatchSpec, RuleSpec};
 
 use super::attributes::Attributes;
 use super::defaults::Defaults;
@@ -11,7 +12,6 @@ use super::limit::limit_of;
 use super::naming::GeneratedName;
 use super::rule::{Conditions, RuleBody};
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
-use crate::spec::{Consistency, Cost, LeaseSpec, MatchSpec, RuleSpec};
 
 /// Compiles a rule with a [key](Defaults::fill) and a name, its own or a generated one.
 pub(super) fn compile_body(

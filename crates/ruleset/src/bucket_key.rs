@@ -1,13 +1,13 @@
 //! Digests of the buckets that rules charge.
 
 use tollgate_core::KeyHasher;
+use tollgate_rules::path::PathCase;
+use tollgate_rules::spec::Missing;
 
 use super::attributes::AttrId;
 use super::facts::RequestFacts;
 use super::rule::Rule;
 use crate::lookup::LowercasePath;
-use crate::path::PathCase;
-use crate::spec::Missing;
 
 /// Precedes the value of a fallback attribute: `client_key` if `api_key` is absent. No length is as large.
 const BORROWED: u64 = u64::MAX - 1;

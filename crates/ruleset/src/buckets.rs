@@ -4,13 +4,13 @@
 //! some of them, so it is assumed to hold, and listed.
 
 use tollgate_core::{Charge, Request, SlotId, Time};
+use tollgate_rules::spec::Enforcement;
 
 use super::charges::{ChargeTerms, Exemptions, RuleEvaluation, charge_of};
 use super::explain::{Applicability, KeyPart, key_parts, mismatches, missing_part};
 use super::facts::RequestFacts;
 use super::rule::Rule;
 use super::{CompiledNamespace, RuleSet};
-use crate::spec::Enforcement;
 
 /// The buckets of one rule for one client.
 #[derive(Debug)]

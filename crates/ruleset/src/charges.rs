@@ -2,12 +2,12 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
+use tollgate_rules::spec::Align;
 
 use super::facts::{RequestError, RequestFacts};
 use super::index::Candidates;
 use super::rule::{Rule, RuleId};
 use super::{CompiledNamespace, RuleSet};
-use crate::spec::Align;
 
 /// The charges of one decision: one per bucket, and the rules that apply with their charges.
 ///

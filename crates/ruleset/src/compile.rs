@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tollgate_core::Secret;
+use tollgate_rules::problem::{Problem, Problems};
+use tollgate_rules::spec::RuleFile;
 
 use super::body::compile_body;
 use super::defaults::Defaults;
@@ -17,8 +19,6 @@ use super::previous::PreviousNamespace;
 use super::rule::{Rule, RuleBody, RuleId};
 use super::{CompiledNamespace, RuleSet};
 use crate::directory::Directory;
-use crate::problem::{Problem, Problems};
-use crate::spec::RuleFile;
 
 pub(super) fn assemble(
     parts: &[NamespaceRules<'_>],

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::key::KeyBy;
-use crate::spec::{Enforcement, OnFail, RuleFile, RuleSpec};
+use tollgate_rules::key::KeyBy;
+use tollgate_rules::spec::{Enforcement, OnFail, RuleFile, RuleSpec};
 
 /// Defaults for the rules of one source.
 #[derive(Clone, Copy, Debug)]

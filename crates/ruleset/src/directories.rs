@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Secret, Time};
+use tollgate_rules::Normalize;
 
 use super::attributes::{AttrId, Attributes};
 use super::rule::Rule;
 use crate::directory::{Directory, PackedOverride};
-use crate::normalize::Normalize;
 
 /// Directories in order of precedence; that of the file comes first.
 #[derive(Debug, Default)]

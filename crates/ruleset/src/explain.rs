@@ -1,6 +1,7 @@
 //! Explains why a rule applies to a request or not, with the same evaluation as the hot path.
 
 use tollgate_core::{Charge, Request, Time};
+use tollgate_rules::spec::Enforcement;
 
 use super::bucket_key::part_of;
 use super::charges::{ChargeTerms, Exemptions, RuleEvaluation, charge_of};
@@ -9,7 +10,6 @@ use super::matching::{attribute_holds, endpoint_holds};
 use super::rule::Rule;
 use super::{CompiledNamespace, RuleSet};
 use crate::directory::ActiveOverride;
-use crate::spec::Enforcement;
 
 /// How one rule evaluates one request.
 #[derive(Debug)]

@@ -4,14 +4,14 @@ use std::fmt;
 
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, LimitError, Request, Secret, Time};
+use tollgate_rules::address::{IpKey, parse_ip};
+use tollgate_rules::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 use super::CompiledNamespace;
 use super::attributes::AttrId;
 use super::directories::RequestOverrides;
 use super::rule::Rule;
-use crate::address::{IpKey, parse_ip};
 use crate::directory::{Identity, PackedOverride};
-use crate::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 /// Longest value of an attribute.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;

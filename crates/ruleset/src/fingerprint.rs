@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use tollgate_core::{Digest, KeyHasher, Secret};
+use tollgate_rules::position::SourcePosition;
+use tollgate_rules::spec::RuleSpec;
 
 use super::rule::RuleBody;
 use super::{CompiledNamespace, RuleSet};
-use crate::position::SourcePosition;
-use crate::spec::RuleSpec;
 
 impl RuleBody {
     /// A digest of all fields that affect decisions; position, description and URL do not. Nodes compare it, so its key
@@ -53,15 +53,18 @@ impl RuleSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ruleset::CompileOptions;
-    use crate::samples::{DESIGN, FIRST, FULL};
+    use crate::CompileOptions;
+
+    const FIRST: &str = include_str!("../../rules/samples/first.yaml");
+    const DESIGN: &str = include_str!("../../rules/samples/design.yaml");
+    const FULL: &str = include_str!("../../rules/samples/full.yaml");
 
     /// Nodes of several versions compare fingerprints, which are digests of `Debug` output: a renamed type or field in
     /// a rule or a limit changes them, unless it prints its old name.
     #[test]
     fn fingerprints_are_the_same_in_all_versions() {
         let fingerprints = [FIRST, DESIGN, FULL].map(|text| {
-            let file = crate::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
+            let file = tollgate_rules::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
             let [a, b] = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap().fingerprint().0;
             format!("{a:016x}{b:016x}")
         });

@@ -5,12 +5,13 @@
 //! many, and never too few.
 
 use smallvec::SmallVec;
+use tollgate_rules::literal::{IndexChoice, LiteralCounts};
+use tollgate_rules::pattern::{Matcher, Pattern};
 
 use super::attributes::{AttrId, Attributes};
 use super::facts::RequestFacts;
 use super::rule::{Rule, RuleId};
-use crate::lookup::{IndexChoice, LiteralCounts, NetworkIndex, RouteIndex, TextIndex};
-use crate::pattern::{Matcher, Pattern};
+use crate::lookup::{NetworkIndex, RouteIndex, TextIndex};
 
 /// Rules by condition.
 #[derive(Debug, Default)]

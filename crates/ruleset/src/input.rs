@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_core::Secret;
+use tollgate_rules::envoy::EnvoyDomain;
+use tollgate_rules::spec::{Enforcement, RuleFile, RuleSpec};
 
 use crate::directory::Directory;
-use crate::envoy::EnvoyDomain;
-use crate::spec::{Enforcement, RuleFile, RuleSpec};
 
 /// Options of the compiler.
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tollgate_rules::spec::Enforcement;
+
 use super::attributes::Attributes;
 use super::facts::RequestFacts;
 use super::index::{Candidates, Index};
 use super::rule::{Rule, RuleId};
-use crate::spec::Enforcement;
 
 /// Not in the base, or no longer in the set.
 const NONE: u32 = u32::MAX;

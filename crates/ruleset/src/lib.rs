@@ -13,16 +13,21 @@ mod charges;
 mod compile;
 mod defaults;
 mod directories;
+pub mod directory;
 mod domain;
+mod envoy_rule;
 mod explain;
 mod facts;
+mod fast_hash;
 mod fingerprint;
 mod index;
 mod input;
 mod layers;
 mod limit;
+mod lookup;
 mod matching;
 mod naming;
+mod normalized;
 mod previous;
 mod rule;
 
@@ -30,15 +35,21 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
+use tollgate_rules::Normalize;
+use tollgate_rules::envoy::EnvoyDomain;
+use tollgate_rules::path::EscapedSlash;
+use tollgate_rules::problem::Problems;
+use tollgate_rules::spec::RuleFile;
 
 pub use self::buckets::ClientBuckets;
 pub use self::charges::{AppliedRule, Charges};
+pub use self::directory::{ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key};
+pub use self::envoy_rule::EnvoyRule;
 pub use self::explain::{Applicability, Explanation, KeyPart};
 pub use self::facts::RequestError;
 pub use self::input::{CompileOptions, DomainRules, NamespaceRules};
 pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleBody, RuleId};
-pub use crate::directory::ActiveOverride;
 
 use self::attributes::{AttrId, Attributes};
 use self::charges::ChargeSink;
@@ -46,12 +57,8 @@ use self::directories::BoundDirectories;
 use self::domain::{DescriptorRequest, DomainIndex, ReplacedRules};
 use self::facts::RequestFacts;
 use self::layers::LayeredIndex;
-use crate::envoy::EnvoyDomain;
+use self::normalized::NormalizedValues;
 use crate::fast_hash::FastMap;
-use crate::normalize::{Normalize, NormalizedValues};
-use crate::path::EscapedSlash;
-use crate::problem::Problems;
-use crate::spec::RuleFile;
 
 /// One immutable version of all rules of all namespaces.
 #[derive(Debug)]
@@ -106,7 +113,7 @@ impl CompiledNamespace {
     fn rewritten(&self, request: &Request<'_>) -> Option<NormalizedValues> {
         match self.normalize {
             Normalize::None => None,
-            form => form.values(request),
+            form => NormalizedValues::new(form, request),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Builds the limit of a rule.
 
 use tollgate_core::{Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, SlidingCounter, SlidingLog, Span};
-
-use crate::spec::{LimitAlgorithm, LimitSpec, RuleSpec};
+use tollgate_rules::spec::{LimitAlgorithm, LimitSpec, RuleSpec};
 
 pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
     let window = Span::from_nanos(spec.window_ns);

@@ -7,14 +7,14 @@
 use std::collections::{HashMap, HashSet};
 
 use tollgate_core::{KeyHasher, Secret};
+use tollgate_rules::check::RULE_NAME_MAX;
+use tollgate_rules::duration;
+use tollgate_rules::endpoint::EndpointMatcher;
+use tollgate_rules::key::KeyBy;
+use tollgate_rules::pattern::Matcher;
+use tollgate_rules::spec::{LimitAlgorithm, RuleFile, RuleSpec};
 
 use super::defaults::Defaults;
-use crate::check::RULE_NAME_MAX;
-use crate::duration;
-use crate::endpoint::EndpointMatcher;
-use crate::key::KeyBy;
-use crate::pattern::Matcher;
-use crate::spec::{LimitAlgorithm, RuleFile, RuleSpec};
 
 /// Longest name before a digest is added to it.
 const BASE_MAX: usize = RULE_NAME_MAX - 17;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use tollgate_rules::spec::{OnFail, RuleSpec};
+
 use super::attributes::Attributes;
 use super::input::CompileOptions;
 use super::layers::LayeredIndex;
 use super::rule::{Rule, RuleBody};
 use super::{CompiledNamespace, RuleSet};
-use crate::spec::{OnFail, RuleSpec};
 
 /// A namespace of the previous set.
 pub(super) struct PreviousNamespace<'a> {

@@ -7,13 +7,13 @@ use smallvec::SmallVec;
 use tollgate_core::{
     Ask, AskedLimit, Digest, KeyHasher, Limit, LimitError, Owner, Purpose, Request, Sharing, Soft, Span,
 };
+use tollgate_rules::pattern::Pattern;
+use tollgate_rules::spec::{Enforcement, LimitSpec, OnFail, RuleSpec};
 
 use super::attributes::AttrId;
 use super::limit::limit_of;
-use crate::envoy::EnvoyRule;
+use crate::envoy_rule::EnvoyRule;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
-use crate::pattern::Pattern;
-use crate::spec::{Enforcement, LimitSpec, OnFail, RuleSpec};
 
 /// Index of a rule in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,11 +7,13 @@ use tollgate_core::{
 
 use super::*;
 
+const FIRST: &str = include_str!("../../rules/samples/first.yaml");
+
 mod scan;
 mod succession;
 
 fn set(yaml: &str) -> RuleSet {
-    let file = crate::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
+    let file = tollgate_rules::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
     RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
@@ -317,16 +319,16 @@ fn an_unnamed_rule_is_known_by_what_it_says_not_by_its_place_or_numbers() {
     assert_eq!(bucket_in(&[rule]), bucket_in(&[more]), "a changed limit keeps the bucket");
     assert_ne!(bucket_in(&[rule]), bucket_in(&[slower]), "a changed window starts anew");
     let twice =
-        crate::read("x", &format!("rules: [{rule}, {more}]")).map_err(|report| report.to_string()).and_then(|file| {
-            RuleSet::compile(&[file], &CompileOptions::for_test()).map_err(|problems| format!("{problems:?}"))
-        });
+        tollgate_rules::read("x", &format!("rules: [{rule}, {more}]")).map_err(|report| report.to_string()).and_then(
+            |file| RuleSet::compile(&[file], &CompileOptions::for_test()).map_err(|problems| format!("{problems:?}")),
+        );
     assert!(twice.expect_err("two rules that say the same").contains("duplicate-rule"));
 }
 
 #[test]
 fn a_rule_without_a_name_is_called_after_what_it_says() {
     let names = |text: &str| -> Vec<String> { set(text).rules().iter().map(|rule| rule.name.clone()).collect() };
-    assert_eq!(names(crate::samples::FIRST), ["free-post-api-1s", "free-1h", "paid-1s"]);
+    assert_eq!(names(FIRST), ["free-post-api-1s", "free-1h", "paid-1s"]);
     let rules = "rules:
   - limit: { requests: 1, window: 90s }
   - { key_by: global, limit: { algorithm: concurrency, slots: 5, slot_ttl: 10s } }
@@ -349,22 +351,22 @@ fn a_rule_without_a_name_is_called_after_what_it_says() {
     let mut turned = names(&format!("rules:\n{turned}\n"));
     turned.reverse();
     assert_eq!(turned, found, "the order of the file does not matter");
-    assert!(found.iter().all(|name| crate::check::is_rule_name(name)), "{found:?}");
+    assert!(found.iter().all(|name| tollgate_rules::check::is_rule_name(name)), "{found:?}");
     let long =
         format!("rules: [{{ match: {{ endpoint: /{} }}, limit: {{ requests: 1, window: 1s }} }}]", "long/".repeat(40));
     let long = names(&long);
-    assert!(crate::check::is_rule_name(&long[0]) && long[0].ends_with("-1s"), "{long:?}");
+    assert!(tollgate_rules::check::is_rule_name(&long[0]) && long[0].ends_with("-1s"), "{long:?}");
 }
 
 #[test]
 fn a_generated_name_is_no_part_of_a_bucket() {
     // Names from the time before readable names: counters of that time are found again.
     let mut digests = ["rule-4352f4749744ed1b", "rule-128e68dd8aa768d3", "rule-60e0e19cfb124c85"].into_iter();
-    let lines = crate::samples::FIRST.lines().map(|line| match line.strip_prefix("  - ") {
+    let lines = FIRST.lines().map(|line| match line.strip_prefix("  - ") {
         Some(rest) => format!("  - name: {}\n    {rest}\n", digests.next().unwrap()),
         None => format!("{line}\n"),
     });
-    let (nameless, named) = (set(crate::samples::FIRST), set(&lines.collect::<String>()));
+    let (nameless, named) = (set(FIRST), set(&lines.collect::<String>()));
     for tier in ["free", "paid"] {
         let request = Request::new().with(Attribute::ApiKey, "k").with(Attribute::Tier, tier);
         let request = request.with(Attribute::Endpoint, "POST /api/x");
@@ -418,7 +420,7 @@ fn namespaces_do_not_see_each_other() {
         let yaml = format!(
             "namespace: {namespace}\nrules: [{{ name: r, key_by: user_id, limit: {{ requests: {requests}, window: 1s }} }}]"
         );
-        crate::read("rules.yaml", &yaml).unwrap()
+        tollgate_rules::read("rules.yaml", &yaml).unwrap()
     };
     let set = RuleSet::compile(&[file("a", 1), file("b", 2)], &CompileOptions::for_test()).unwrap();
     let (a, b) = (only(&set, &user("1").in_namespace("a")), only(&set, &user("1").in_namespace("b")));
@@ -662,7 +664,7 @@ fn accept_limits_is_rejected_where_it_cannot_work() {
         "{ accept_limits: true, shards: 2, limit: { requests: 10, window: 1s } }",
         "{ accept_limits: true, consistency: leased, limit: { requests: 10, window: 1s } }",
     ] {
-        let report = crate::read("rules.yaml", &format!("rules: [{rule}]")).expect_err(rule).to_string();
+        let report = tollgate_rules::read("rules.yaml", &format!("rules: [{rule}]")).expect_err(rule).to_string();
         assert!(report.contains("accept_limits"), "{report}");
     }
 }

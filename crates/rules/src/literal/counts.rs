@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::literal::{self, Literal};
+use super::{Literal, Literals, of_path, of_pattern};
 use crate::address::Cidr;
 use crate::endpoint::EndpointMatcher;
 use crate::pattern::{Matcher, Pattern};
@@ -11,7 +11,7 @@ use crate::spec::MatchSpec;
 
 /// Number of conditions that contain each literal.
 #[derive(Debug, Default)]
-pub(crate) struct LiteralCounts<'a> {
+pub struct LiteralCounts<'a> {
     literals: HashMap<(&'a str, Literal<'a>), usize>,
     networks: HashMap<(&'a str, Cidr), usize>,
     routes: HashMap<&'a str, usize>,
@@ -20,7 +20,7 @@ pub(crate) struct LiteralCounts<'a> {
 
 /// The condition under which a rule is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IndexChoice<'a> {
+pub enum IndexChoice<'a> {
     /// None: the rule has no condition.
     Always,
     /// One of its attributes.
@@ -34,7 +34,7 @@ pub(super) const PATHS: &str = "";
 
 impl<'a> LiteralCounts<'a> {
     /// Counts all conditions.
-    pub(crate) fn of(all: impl IntoIterator<Item = &'a MatchSpec>) -> LiteralCounts<'a> {
+    pub fn of(all: impl IntoIterator<Item = &'a MatchSpec>) -> LiteralCounts<'a> {
         let mut counts = LiteralCounts::default();
         for matches in all {
             counts.rules += 1;
@@ -48,14 +48,14 @@ impl<'a> LiteralCounts<'a> {
     }
 
     /// Counts the patterns of one list.
-    pub(crate) fn of_list(patterns: &'a [Pattern]) -> LiteralCounts<'a> {
+    pub fn of_list(patterns: &'a [Pattern]) -> LiteralCounts<'a> {
         let mut counts = LiteralCounts { rules: patterns.len(), ..LiteralCounts::default() };
         counts.add_patterns(PATHS, patterns);
         counts
     }
 
     /// Counts the paths of one list.
-    pub(crate) fn of_paths(paths: impl Iterator<Item = &'a PathPattern>) -> LiteralCounts<'a> {
+    pub fn of_paths(paths: impl Iterator<Item = &'a PathPattern>) -> LiteralCounts<'a> {
         let mut counts = LiteralCounts::default();
         counts.add_paths(paths);
         counts
@@ -66,7 +66,7 @@ impl<'a> LiteralCounts<'a> {
             if let Pattern::Cidr(cidr) = pattern {
                 *self.networks.entry((name, *cidr)).or_default() += 1;
             }
-            for literal in literal::of_pattern(pattern) {
+            for literal in of_pattern(pattern) {
                 *self.literals.entry((name, literal)).or_default() += 1;
             }
         }
@@ -75,14 +75,14 @@ impl<'a> LiteralCounts<'a> {
     fn add_paths(&mut self, paths: impl Iterator<Item = &'a PathPattern>) {
         for path in paths {
             *self.routes.entry(path.as_str()).or_default() += 1;
-            for literal in literal::of_path(path) {
+            for literal in of_path(path) {
                 *self.literals.entry((PATHS, literal)).or_default() += 1;
             }
         }
     }
 
     /// The condition of a rule that the fewest others share.
-    pub(crate) fn choose(&self, matches: &'a MatchSpec) -> IndexChoice<'a> {
+    pub fn choose(&self, matches: &'a MatchSpec) -> IndexChoice<'a> {
         let by_attribute = matches
             .attributes
             .iter()
@@ -99,21 +99,21 @@ impl<'a> LiteralCounts<'a> {
     }
 
     /// The literal to store a pattern under; `None` if any text may match.
-    pub(crate) fn literal(&self, name: &'a str, pattern: &'a Pattern) -> Option<Literal<'a>> {
-        self.rarest(name, literal::of_pattern(pattern)).map(|(_, literal)| literal)
+    pub fn literal(&self, name: &'a str, pattern: &'a Pattern) -> Option<Literal<'a>> {
+        self.rarest(name, of_pattern(pattern)).map(|(_, literal)| literal)
     }
 
     /// The literal of a pattern counted by [`of_list`](Self::of_list).
-    pub(crate) fn list_literal(&self, pattern: &'a Pattern) -> Option<Literal<'a>> {
+    pub fn list_literal(&self, pattern: &'a Pattern) -> Option<Literal<'a>> {
         self.literal(PATHS, pattern)
     }
 
     /// The literal of a path pattern.
-    pub(crate) fn path_literal(&self, path: &'a PathPattern) -> Option<Literal<'a>> {
-        self.rarest(PATHS, literal::of_path(path)).map(|(_, literal)| literal)
+    pub fn path_literal(&self, path: &'a PathPattern) -> Option<Literal<'a>> {
+        self.rarest(PATHS, of_path(path)).map(|(_, literal)| literal)
     }
 
-    fn rarest(&self, name: &'a str, literals: literal::Literals<'a>) -> Option<(usize, Literal<'a>)> {
+    fn rarest(&self, name: &'a str, literals: Literals<'a>) -> Option<(usize, Literal<'a>)> {
         let counted = literals.into_iter().map(|literal| {
             let key = (name, literal);
             (self.literals.get(&key).copied().unwrap_or(1), key.1)
@@ -126,14 +126,14 @@ impl<'a> LiteralCounts<'a> {
     fn sharers(&self, name: &'a str, matcher: &'a Matcher) -> usize {
         let shared = |pattern: &'a Pattern| match pattern {
             Pattern::Cidr(cidr) => self.networks.get(&(name, *cidr)).copied().unwrap_or(1),
-            pattern => self.rarest(name, literal::of_pattern(pattern)).map_or(self.rules, |(count, _)| count),
+            pattern => self.rarest(name, of_pattern(pattern)).map_or(self.rules, |(count, _)| count),
         };
         matcher.any.iter().map(shared).max().unwrap_or(self.rules)
     }
 
     fn path_sharers(&self, endpoint: &'a EndpointMatcher) -> usize {
         let shared = |path: &'a PathPattern| match path.tail {
-            Tail::Glob(_) => self.rarest(PATHS, literal::of_path(path)).map_or(self.rules, |(count, _)| count),
+            Tail::Glob(_) => self.rarest(PATHS, of_path(path)).map_or(self.rules, |(count, _)| count),
             Tail::Rest if path.segments.is_empty() => self.rules,
             _ => self.routes.get(path.as_str()).copied().unwrap_or(1),
         };

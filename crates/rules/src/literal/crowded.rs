@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Literal;
 use super::counts::{IndexChoice, LiteralCounts, PATHS};
-use super::literal::Literal;
 use crate::glob::Glob;
 use crate::pattern::Pattern;
 use crate::route::Tail;
@@ -14,18 +14,18 @@ pub const CROWD_MAX: usize = 512;
 
 /// A pattern beyond the bound.
 #[derive(Debug)]
-pub(crate) struct CrowdedPattern {
+pub struct CrowdedPattern {
     /// Index of the rule.
-    pub(crate) rule: usize,
+    pub rule: usize,
     /// The attribute, or `endpoint`.
-    pub(crate) field: String,
+    pub field: String,
     /// The shared literal.
-    pub(crate) literal: String,
+    pub literal: String,
 }
 
 /// Every wildcard pattern beyond [`CROWD_MAX`] under one literal. This bounds the cost of finding the rules of a
 /// request.
-pub(crate) fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<CrowdedPattern> {
+pub fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<CrowdedPattern> {
     if rules.clone().flat_map(wildcards).nth(CROWD_MAX).is_none() {
         return Vec::new();
     }
@@ -70,7 +70,7 @@ enum Wildcard<'a> {
 }
 
 /// One item for each pattern of the rule with stars beside other text.
-pub(crate) fn wildcards(rule: &RuleSpec) -> impl Iterator<Item = ()> + '_ {
+pub fn wildcards(rule: &RuleSpec) -> impl Iterator<Item = ()> + '_ {
     let texts = rule.matches.attributes.iter().flat_map(|(_, matcher)| &matcher.any);
     let texts = texts.filter(|pattern| matches!(pattern, Pattern::Glob(_))).map(|_| ());
     let paths = rule.matches.endpoint.iter().flat_map(|endpoint| &endpoint.any);

@@ -1,5 +1,8 @@
 //! Literals of patterns: text that every matching value contains.
 
+mod counts;
+mod crowded;
+
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
@@ -8,16 +11,19 @@ use crate::path::PathCase;
 use crate::pattern::Pattern;
 use crate::route::{PathPattern, Segment, Tail};
 
+pub use counts::{IndexChoice, LiteralCounts};
+pub use crowded::{CROWD_MAX, CrowdedPattern, crowded, wildcards};
+
 /// Text that every matching value contains.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Literal<'a> {
+pub enum Literal<'a> {
     /// The value itself.
     Whole(Cow<'a, str>),
     /// Its start.
     Start(Cow<'a, [u8]>),
     /// Its end.
     End(Cow<'a, [u8]>),
-    /// A piece anywhere in it; at most [`PIECE_BYTES_MAX`] long.
+    /// A piece anywhere in it; at most 32 bytes long.
     Piece(Cow<'a, [u8]>),
 }
 

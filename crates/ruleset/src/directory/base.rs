@@ -5,12 +5,12 @@
 //! number and one stretch. This takes 25 bytes per identity, a third of a hash table with free slots.
 
 use tollgate_core::{Digest, Secret};
+use tollgate_rules::Normalize;
 
 use super::DirectoryEntry;
 use super::names::NameTable;
 use super::overriding::PackedOverride;
 use super::texts::{Profiles, Texts, ValuePool};
-use crate::normalize::Normalize;
 
 /// Average number of digests in a stretch.
 const STRETCH: usize = 4;

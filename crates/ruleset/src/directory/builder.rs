@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{Digest, Secret};
+use tollgate_rules::Normalize;
+use tollgate_rules::spec::{ClientSpec, OverrideSpec};
 
 use super::base::{Base, BaseParts};
 use super::identity::Identity;
@@ -11,8 +13,6 @@ use super::names::NameTable;
 use super::overriding::PackedOverride;
 use super::texts::{AttributePair, Profiles, ValuePool};
 use super::{Delta, Directory, DirectoryEntry, attributes_of, first_names};
-use crate::normalize::Normalize;
-use crate::spec::{ClientSpec, OverrideSpec};
 
 /// Packs clients and overrides, added in any order, into a [`Directory`].
 ///

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::Digest;
+use tollgate_rules::spec::OverrideSpec;
 
 use super::base::Base;
 use super::identity::Identity;
@@ -10,7 +11,6 @@ use super::names::NameTable;
 use super::overriding::PackedOverride;
 use super::{DirectoryEntry, DirectoryRecord, TIER, attributes_of};
 use crate::fast_hash::FastMap;
-use crate::spec::OverrideSpec;
 
 /// Entries that replace those of the base. Copied for every change, so it must stay small.
 #[derive(Clone, Debug, Default)]

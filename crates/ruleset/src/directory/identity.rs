@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use tollgate_core::{Digest, KeyHasher, Secret};
-
-use crate::address::{IpKey, parse_ip};
+use tollgate_rules::address::{IpKey, parse_ip};
 
 /// The canonical client key of an identity. Only addresses have several spellings; an IPv6 network is represented by
 /// its first address.

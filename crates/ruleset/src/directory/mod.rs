@@ -3,7 +3,7 @@
 //! A [`Directory`] belongs to one namespace. It consists of a large packed base and a small delta of identities that
 //! changed since, so a changed override costs as much as the delta, not the base. A changed rule costs nothing here:
 //! overrides refer to rules by name, and a set resolves the names when it is
-//! [assembled](crate::ruleset::RuleSet::assemble). [`compact`](Directory::compact) merges a grown delta into a new
+//! [assembled](crate::RuleSet::assemble). [`compact`](Directory::compact) merges a grown delta into a new
 //! base.
 //!
 //! If several overrides of one rule are in force for one client, the one that started last wins, and among those with
@@ -21,6 +21,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{Digest, Secret};
+use tollgate_rules::Normalize;
+use tollgate_rules::spec::{ClientSpec, OverrideSpec};
 
 pub use self::builder::DirectoryBuilder;
 pub use self::identity::canonical_client_key;
@@ -32,8 +34,6 @@ pub(crate) use self::identity::Identity;
 use self::names::NameTable;
 pub(crate) use self::overriding::PackedOverride;
 use self::texts::{AttributePair, Texts};
-use crate::normalize::Normalize;
-use crate::spec::{ClientSpec, OverrideSpec};
 
 /// Clients and overrides of one namespace. Immutable and cheap to clone.
 #[derive(Clone)]

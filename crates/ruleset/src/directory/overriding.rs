@@ -1,9 +1,8 @@
 //! Overrides, packed into 32 bytes each.
 
 use tollgate_core::{Limit, Time};
-
-use crate::check;
-use crate::spec::OverrideSpec;
+use tollgate_rules::check;
+use tollgate_rules::spec::OverrideSpec;
 
 /// An override in a directory. A directory may hold a million, so absent numbers are sentinel values, not options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Directories, tested through rules that use them.
 
 use tollgate_core::{Attribute, Request, Secret, Time};
+use tollgate_rules::RuleFile;
 
 use super::*;
-use crate::RuleFile;
-use crate::ruleset::{Charges, CompileOptions, NamespaceRules, RuleSet};
+use crate::{Charges, CompileOptions, NamespaceRules, RuleSet};
 
 const RULES: &str = "ipv6_prefix: 48
 rules:
@@ -16,7 +16,7 @@ rules:
 ";
 
 fn file() -> RuleFile {
-    crate::read("rules.yaml", RULES).unwrap_or_else(|report| panic!("{report}"))
+    tollgate_rules::read("rules.yaml", RULES).unwrap_or_else(|report| panic!("{report}"))
 }
 
 fn secret() -> Secret {

@@ -8,25 +8,25 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{Ask, AskedLimit, Charge, FixedWindow, KeyHasher, Limit, Purpose, Request, Secret, Time};
+use tollgate_rules::check::is_label;
+use tollgate_rules::envoy::{
+    Allowance, EnvoyDescriptor, OVERRIDE, RateLimit, Unit, client_key, descriptor_key, label, rule_name,
+};
+use tollgate_rules::problem::{Problem, Problems};
+use tollgate_rules::spec::{Enforcement, LimitAlgorithm, LimitSpec, RuleSpec};
 
 use self::tree::{DescriptorTree, TreeMatch};
 use super::body::compile_body;
 use super::charges::{ChargeSink, ChargeTerms};
 use super::defaults::Defaults;
 use super::directories::BoundDirectories;
+use super::envoy_rule::{DescriptorLevel, EnvoyRule};
 use super::explain::{Applicability, Explanation, KeyPart};
 use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
 use super::input::{CompileOptions, DomainRules};
 use super::rule::{Rule, RuleBody, RuleId};
 use super::{CompiledNamespace, RuleSet};
-use crate::check::is_label;
 use crate::directory::{Identity, PackedOverride};
-use crate::envoy::{
-    Allowance, DescriptorLevel, EnvoyDescriptor, EnvoyRule, OVERRIDE, RateLimit, Unit, client_key, descriptor_key,
-    label, rule_name,
-};
-use crate::problem::{Problem, Problems};
-use crate::spec::{Enforcement, LimitAlgorithm, LimitSpec, RuleSpec};
 
 /// Finds the rules of a domain.
 #[derive(Debug)]

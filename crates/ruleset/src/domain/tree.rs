@@ -4,11 +4,12 @@
 //! that matches, else the key alone. There is no backtracking: a node without a matching child ends the search, as in
 //! envoyproxy/ratelimit.
 
+use tollgate_rules::envoy::EnvoyDescriptor;
+use tollgate_rules::pattern::Pattern;
+
 use super::wildcard::{NodeId, WildcardNode, WildcardNodes};
-use crate::envoy::EnvoyDescriptor;
 use crate::fast_hash::FastMap;
-use crate::pattern::Pattern;
-use crate::ruleset::rule::RuleId;
+use crate::rule::RuleId;
 
 /// All nodes of a domain.
 #[derive(Debug, Default)]

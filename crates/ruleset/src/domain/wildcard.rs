@@ -3,9 +3,11 @@
 //! A few are scanned. Many are indexed under the rarest literal of their key or value (see [`crate::lookup`]), so that
 //! an entry is compared only with those that contain it.
 
-use crate::lookup::{IndexChoice, LiteralCounts, TextIndex};
-use crate::pattern::{Matcher, Pattern};
-use crate::spec::MatchSpec;
+use tollgate_rules::literal::{IndexChoice, LiteralCounts};
+use tollgate_rules::pattern::{Matcher, Pattern};
+use tollgate_rules::spec::MatchSpec;
+
+use crate::lookup::TextIndex;
 
 /// Up to this number, a scan is faster than the index.
 const SCANNED_MAX: usize = 8;

@@ -1,11 +1,12 @@
 //! The patterns of one condition: a short list is scanned, a long one is indexed.
 
-use super::counts::LiteralCounts;
+use tollgate_rules::endpoint::{EndpointMatcher, EndpointPattern};
+use tollgate_rules::literal::LiteralCounts;
+use tollgate_rules::pattern::{Matcher, Pattern};
+
 use super::networks::NetworkIndex;
 use super::routes::RouteIndex;
 use super::texts::TextIndex;
-use crate::endpoint::{EndpointMatcher, EndpointPattern};
-use crate::pattern::{Matcher, Pattern};
 
 /// Longest list that is scanned.
 const SHORT: usize = 8;

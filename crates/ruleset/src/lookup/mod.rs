@@ -8,10 +8,7 @@
 //! patterns.
 
 mod affix;
-mod counts;
-mod crowded;
 mod lists;
-mod literal;
 mod networks;
 mod routes;
 mod substrings;
@@ -19,9 +16,6 @@ mod texts;
 
 use smallvec::SmallVec;
 
-pub(crate) use self::counts::{IndexChoice, LiteralCounts};
-pub use self::crowded::CROWD_MAX;
-pub(crate) use self::crowded::{CrowdedPattern, crowded, wildcards};
 pub(crate) use self::lists::{IndexedEndpoint, IndexedMatcher};
 pub(crate) use self::networks::NetworkIndex;
 pub(crate) use self::routes::{LowercasePath, RouteIndex};

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
+use tollgate_rules::address::{Cidr, carried};
+
 use super::{Ids, NONE};
-use crate::address::{Cidr, carried};
 
 /// Networks in IPv6 space.
 #[derive(Debug, Default)]

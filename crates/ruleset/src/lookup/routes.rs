@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
+use tollgate_rules::literal::{Literal, LiteralCounts};
+use tollgate_rules::path::PathCase;
+use tollgate_rules::route::{PathPattern, Segment, Tail, first_segment};
 
 use super::Ids;
-use super::counts::LiteralCounts;
-use super::literal::Literal;
 use super::texts::TextIndex;
 use crate::fast_hash::FastMap;
-use crate::path::PathCase;
-use crate::route::{PathPattern, Segment, Tail, first_segment};
 
 /// Finds the patterns that may match a path.
 #[derive(Debug, Default)]

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use tollgate_rules::literal::Literal;
+
 use super::Ids;
 use super::affix::{AffixIndex, Side};
-use super::literal::Literal;
 use super::substrings::SubstringIndex;
 use crate::fast_hash::FastMap;
 

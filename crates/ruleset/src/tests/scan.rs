@@ -1,7 +1,8 @@
 //! Compares the index with a scan of all rules, on random rules and requests.
 
+use tollgate_rules::{Endpoint, EndpointMatcher, EscapedSlash, KeyBy, LimitSpec, Matcher, PathCase, Pattern, RuleSpec};
+
 use super::*;
-use crate::{Endpoint, EndpointMatcher, EscapedSlash, KeyBy, LimitSpec, Matcher, PathCase, Pattern, RuleSpec};
 
 /// Draws the same numbers in every run.
 struct Draw(u64);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use tollgate_rules::{Enforcement, RuleSpec};
+
 use super::*;
-use crate::{Enforcement, RuleSpec, directory::Directory};
+use crate::Directory;
 
 fn spec(name: &str, number: usize) -> Arc<RuleSpec> {
     let condition = match number % 6 {
@@ -20,7 +22,7 @@ fn spec(name: &str, number: usize) -> Arc<RuleSpec> {
          limit: {{ requests: {}, window: 1s }} }}]",
         1 + number
     );
-    Arc::new(crate::read("rules.yaml", &yaml).unwrap().rules.remove(0))
+    Arc::new(tollgate_rules::read("rules.yaml", &yaml).unwrap().rules.remove(0))
 }
 
 fn requests() -> Vec<Request<'static>> {
@@ -52,7 +54,10 @@ fn meaning(set: &RuleSet, request: &Request<'_>) -> Vec<(String, Digest, Limit)>
 
 #[test]
 fn a_set_after_many_changes_is_the_set_compiled_afresh() {
-    let file = crate::read("rules.yaml", "rules: [{ name: own, key_by: global, limit: { requests: 9, window: 1s } }]");
+    let file = tollgate_rules::read(
+        "rules.yaml",
+        "rules: [{ name: own, key_by: global, limit: { requests: 9, window: 1s } }]",
+    );
     let mut file = file.unwrap();
     file.file_name = Some("rules.yaml".into());
     let other = RuleFile { namespace: "other".to_owned(), ..file.clone() };

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use tollgate_control::Instant;
 use tollgate_core::{Sharing, Time, Wait};
 use tollgate_engine::{Decision, Ruling};
-use tollgate_rules::ActiveOverride;
-use tollgate_rules::ruleset::{Applicability, Explanation, KeyPart, RuleId};
+use tollgate_ruleset::ActiveOverride;
+use tollgate_ruleset::{Applicability, Explanation, KeyPart, RuleId};
 use tollgate_store_redis::key::BucketKey;
 
 use crate::render;

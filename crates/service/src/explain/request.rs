@@ -1,7 +1,7 @@
 //! Explains a request against the rules in force. Nothing is charged.
 
 use serde_json::Value;
-use tollgate_rules::ruleset::RequestError;
+use tollgate_ruleset::RequestError;
 use tollgate_store::Store;
 
 use super::ExplainedRequest;

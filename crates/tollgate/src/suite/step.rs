@@ -4,8 +4,8 @@ use tollgate_core::{Span, Time};
 use tollgate_rules::duration;
 use tollgate_rules::position::SourcePosition;
 use tollgate_rules::problem::Problems;
-use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::yaml::{YamlKind, YamlNode};
+use tollgate_ruleset::RuleSet;
 
 use super::expect::{EXPECT_FIELDS, Expectation};
 use super::field::{FieldValue, unknown_field};

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use tollgate_config::StorePlace;
 use tollgate_core::{Charge, Sharing};
-use tollgate_rules::ruleset::{Applicability, ClientBuckets};
+use tollgate_ruleset::{Applicability, ClientBuckets};
 use tollgate_server::redis_config;
 use tollgate_service::explain::{effective_json, key_json, limit_json, why_not};
 use tollgate_service::store::{Inspection, inspect};

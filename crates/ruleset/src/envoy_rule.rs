@@ -1,8 +1,8 @@
 //! The part of a rule that only rules from envoyproxy/ratelimit files have.
 
-use super::{Metadata, Unit};
+use tollgate_rules::envoy::{Metadata, Unit};
 
-/// The field `envoy` of a [`Rule`](crate::ruleset::Rule) from an envoyproxy/ratelimit file.
+/// The field `envoy` of a [`Rule`](crate::Rule) from an envoyproxy/ratelimit file.
 ///
 /// | wanted | where |
 /// |---|---|
