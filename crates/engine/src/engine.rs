@@ -7,7 +7,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tokio::time::timeout;
 use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Outcome, Purpose, Request, Span, Time};
-use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
+use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};

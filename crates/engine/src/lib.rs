@@ -64,7 +64,7 @@ pub use single_decision::SingleDecision;
 pub use sleep::{RealTime, Sleep};
 
 use tollgate_rules::Report;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 
 /// Reads and compiles the YAML of one rules file, with a secret of this process.
 pub fn rules_from_yaml(text: &str) -> Result<RuleSet, Report> {

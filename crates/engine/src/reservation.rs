@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Enforcement, Receipt, Request, Sharing, SlotId, Span};
-use tollgate_rules::ruleset::{Charges, RuleSet};
+use tollgate_ruleset::{Charges, RuleSet};
 use tollgate_store::{Outcomes, Store};
 
 use crate::engine::conclude;

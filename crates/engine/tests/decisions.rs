@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_core::{Attribute, ManualClock, Request, Span, Time, Wait};
 use tollgate_engine::{DecidedBy, Decision, Engine, Observer, Reason, Verdict};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
 
 const START: Time = Time::from_secs(1_800_000_000);

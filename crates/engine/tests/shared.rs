@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use tokio::time::{Duration, Instant};
 use tollgate_core::{Attribute, Charge, Receipt, Request, Sharing, Span};
 use tollgate_engine::{DecidedBy, Engine, EngineConfig, Reservation, Settled};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Fleet, FleetConfig, Memory, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 /// The state of the network.

@@ -3,8 +3,8 @@
 use tollgate_core::{Span, Wait};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
-use tollgate_rules::ruleset::RequestError;
-use tollgate_service::{DecidedBy, Decision, Verdict};
+use tollgate_ruleset::RequestError;
+use tollgate_service::{DecidedBy, Decision, ExtensionDenial, Verdict};
 use tonic::{Code, Status};
 
 use tollgate_service::ApiError;

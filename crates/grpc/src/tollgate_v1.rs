@@ -1,12 +1,14 @@
 //! Implementation of `tollgate.v1.Tollgate`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tollgate_proto::v1::tollgate_server::Tollgate;
 use tollgate_proto::v1::{
     AcquireSlotRequest, AcquireSlotResponse, BatchCheckRequest, BatchCheckResponse, CheckRequest, CheckResponse,
-    ExplainRequest, ExplainResponse, ReleaseSlotRequest, ReleaseSlotResponse, RenewSlotRequest, RenewSlotResponse,
-    ReserveRequest, ReserveResponse, SettleRequest, SettleResponse, StreamChecksRequest,
+    ExplainRequest, ExplainResponse, ExtendRequest, ExtendResponse, ReleaseSlotRequest, ReleaseSlotResponse,
+    RenewSlotRequest, RenewSlotResponse, ReserveRequest, ReserveResponse, SettleRequest, SettleResponse,
+    StreamChecksRequest,
 };
 use tonic::{Request, Response, Status, Streaming};
 
@@ -68,8 +70,7 @@ impl Tollgate for TollgateService {
     }
 
     async fn reserve(&self, request: Request<ReserveRequest>) -> Result<Response<ReserveResponse>, Status> {
-        let (decision, receipt) =
-            self.hold(scope(&request), request.get_ref().request.as_ref()).await?;
+        let (decision, receipt) = self.hold(scope(&request), request.get_ref().request.as_ref()).await?;
         let (reservation, ttl) = receipt.map(|SignedReceipt { text, ttl }| (text, ttl)).unwrap_or_default();
         Ok(Response::new(ReserveResponse { decision: Some(decision), reservation, ttl_ms: ttl_ms(ttl) }))
     }
@@ -86,12 +87,11 @@ impl Tollgate for TollgateService {
     }
 
     async fn settle(&self, request: Request<SettleRequest>) -> Result<Response<SettleResponse>, Status> {
-        let SettleRequest { reservation, cost, costs } = request.into_inner();
-        let costs = match costs.is_empty() {
-            true => amounts(&[(tollgate_core::Request::REQUESTS.to_owned(), cost)].into())?,
-            false => amounts(&costs)?,
-        };
-        let settled = self.0.settle(&reservation, &costs).await.map_err(convert::api_error)?;
+        let SettleRequest { reservation, cost, mut costs } = request.into_inner();
+        if costs.is_empty() {
+            costs.insert(tollgate_core::Request::REQUESTS.to_owned(), cost);
+        }
+        let settled = self.0.settle(&reservation, &amounts(&costs)?).await.map_err(convert::api_error)?;
         let (refunded, extended) = (settled.refunded as u64, settled.extended as u64);
         Ok(Response::new(SettleResponse { settled: !settled.repeated, refunded, extended }))
     }
@@ -100,8 +100,7 @@ impl Tollgate for TollgateService {
         &self,
         request: Request<AcquireSlotRequest>,
     ) -> Result<Response<AcquireSlotResponse>, Status> {
-        let (decision, receipt) =
-            self.hold(scope(&request), request.get_ref().request.as_ref()).await?;
+        let (decision, receipt) = self.hold(scope(&request), request.get_ref().request.as_ref()).await?;
         let (slot, ttl) = receipt.map(|SignedReceipt { text, ttl }| (text, ttl)).unwrap_or_default();
         Ok(Response::new(AcquireSlotResponse { decision: Some(decision), slot, ttl_ms: ttl_ms(ttl) }))
     }

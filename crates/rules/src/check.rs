@@ -11,7 +11,7 @@ mod unusable;
 
 use std::ops::RangeInclusive;
 
-pub use crate::lookup::CROWD_MAX;
+pub use crate::literal::CROWD_MAX;
 use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
 use crate::spec::{ClientSpec, Consistency, Enforcement, LimitAlgorithm, LimitSpec, OverrideSpec, RuleFile, RuleSpec};

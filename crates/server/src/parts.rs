@@ -12,7 +12,7 @@ use tollgate_grpc::GrpcMetrics;
 use tollgate_net::{ConnectionMetrics, Drain};
 use tollgate_resp_server::{RespAccess, RespMetrics};
 use tollgate_rules::envoy::Duplicates;
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 use tollgate_service::data_tokens::DataTokens;
 use tollgate_service::receipt_sealer::Sealer;
 use tollgate_service::rls::RlsConfig;

@@ -53,4 +53,6 @@ pub use reservations::SignedReceipt;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
-pub use tollgate_engine::{DecidedBy, Decision, ExtensionDenial, Ruling, Settled, SingleDecision, Verdict, random, with_deadline};
+pub use tollgate_engine::{
+    DecidedBy, Decision, ExtensionDenial, Ruling, Settled, SingleDecision, Verdict, random, with_deadline,
+};

@@ -113,11 +113,7 @@ mod tests {
         let text = sealed(&here);
         assert!(there.open(&text).is_ok());
         let alone = Sealer::new(b"a secret of some length", 1);
-        assert_eq!(
-            alone.open(&text).unwrap_err(),
-            ReceiptRejection::Foreign,
-            "its buckets are its own"
-        );
+        assert_eq!(alone.open(&text).unwrap_err(), ReceiptRejection::Foreign, "its buckets are its own");
         let elsewhere = there.open(&sealed(&alone));
         assert_eq!(elsewhere.unwrap_err(), ReceiptRejection::Foreign, "and stay so");
     }

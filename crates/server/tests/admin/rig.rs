@@ -20,8 +20,8 @@ use tollgate_http::Http;
 use tollgate_net::{
     Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, accept,
 };
-use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::spec::{LimitSpec, RuleSpec};
+use tollgate_ruleset::RuleSet;
 use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::render::RenderConfig;
 use tollgate_service::rls::RlsConfig;

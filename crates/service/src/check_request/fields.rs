@@ -112,10 +112,7 @@ impl CheckRequest<'_> {
     }
 
     /// The same request with amounts of meters, from a protocol that has checked the amounts.
-    pub fn with_costs<'c>(
-        mut self,
-        costs: impl Iterator<Item = (&'c str, u64)>,
-    ) -> Result<Self, BodyError> {
+    pub fn with_costs<'c>(mut self, costs: impl Iterator<Item = (&'c str, u64)>) -> Result<Self, BodyError> {
         for (meter, amount) in costs {
             put_cost(&mut self.cost, &mut self.costs, Cow::Owned(meter.to_owned()), amount)
                 .map_err(|(code, detail)| BodyError::new(code, &format!("costs.{}", shown(meter)), &detail))?;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_core::{Limit, Span};
-use tollgate_rules::ruleset::Rule;
 use tollgate_rules::spec::{Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, Missing, OnFail};
 use tollgate_rules::{PathCase, duration};
+use tollgate_ruleset::Rule;
 
 /// Nanoseconds in which one unit is replenished.
 fn interval(limit: &Limit) -> Option<u64> {

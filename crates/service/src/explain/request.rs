@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use smallvec::SmallVec;
-use tollgate_rules::ruleset::RequestError;
+use tollgate_ruleset::RequestError;
 use tollgate_store::Store;
 
 use super::ExplainedRequest;

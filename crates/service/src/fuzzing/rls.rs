@@ -5,7 +5,7 @@ use tollgate_core::{ManualClock, Time};
 use tollgate_engine::{Engine, Verdict};
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
-use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
+use tollgate_ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_store::Memory;
 
 use crate::render::RenderConfig;

@@ -3,7 +3,7 @@
 use tollgate_core::{LimitKind, Span, Wait};
 use tollgate_engine::{DecidedBy, Decision, Reason, Ruling, Verdict};
 use tollgate_rules::MeterSpec;
-use tollgate_rules::ruleset::Rule;
+use tollgate_ruleset::Rule;
 
 use super::input::RenderInput;
 use super::json::{escaped, number, number_or_null, string};

@@ -1,7 +1,7 @@
 //! A decision with the values that both header fields and body need, computed once.
 
 use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
-use tollgate_rules::ruleset::Rule;
+use tollgate_ruleset::Rule;
 
 use super::options::{Dialect, RenderConfig, ResponseOptions};
 use super::policy::Policy;

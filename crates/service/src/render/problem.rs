@@ -1,7 +1,7 @@
 //! Problem details (RFC 9457): the body where the status is not 200.
 
 use tollgate_engine::{Decision, Ruling};
-use tollgate_rules::ruleset::{RequestError, Rule};
+use tollgate_ruleset::{RequestError, Rule};
 
 use super::body::{write_members, write_retry};
 use super::input::RenderInput;

@@ -5,7 +5,7 @@ use tollgate_engine::{Decision, Ruling};
 use tollgate_proto::HeaderValue;
 use tollgate_proto::rls::RateLimitResponse;
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
-use tollgate_rules::envoy::EnvoyRule;
+use tollgate_ruleset::EnvoyRule;
 use tollgate_telemetry::{RlsCallEnd, RlsObservation};
 
 use super::metadata;

@@ -9,7 +9,7 @@ use tollgate_engine::Pinned;
 use tollgate_proto::RateLimitDescriptor;
 use tollgate_proto::rls::RateLimitRequest;
 use tollgate_rules::envoy::Unit;
-use tollgate_rules::ruleset::{Charges, RuleSet};
+use tollgate_ruleset::{Charges, RuleSet};
 
 use super::error::RlsError;
 

@@ -8,7 +8,7 @@ use tollgate_proto::rls::RateLimitResponse;
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus, RateLimit};
 use tollgate_proto::{HeaderValue, RateLimitDescriptor};
 use tollgate_rules::envoy::Unit;
-use tollgate_rules::ruleset::Rule;
+use tollgate_ruleset::Rule;
 
 use super::read::{DescriptorGroup, ParsedRls};
 use crate::render::{RenderConfig, ResponseOptions};

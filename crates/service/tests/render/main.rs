@@ -7,7 +7,7 @@ mod texts;
 
 use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
 use tollgate_engine::{Decision, Engine};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_service::Reply;
 use tollgate_service::render::{RenderConfig, ResponseOptions, write_decision};
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Attribute, Request, Span};
 use tollgate_engine::{Decision, Engine, random_slot};
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 use tollgate_service::render::{DenialStatus, Detail, Dialect, Media, RenderConfig, ResponseOptions};
 
 use crate::{Unreachable, by_status, engine, object, rendered, rules, text, told, user};
