@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Concurrency, Digest, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, SlidingCounter, SlidingLog, SlotId, Span,
-    Time,
+    Concurrency, Digest, FixedWindow, Gcra, Limit, Owner, Queue, Quota, Receipt, SlidingCounter, SlidingLog, SlotId,
+    Span, Time,
 };
 
 use crate::random;
@@ -19,6 +19,8 @@ const WITHOUT_NUMBER: u8 = 3;
 /// Flags of a charge: it holds a slot; it was charged to the static share of the node.
 const HOLDS: u8 = 1;
 const OWN: u8 = 2;
+/// The kind of a quota, which has two more numbers than other limits.
+const QUOTA: u8 = 6;
 
 impl Reservation {
     /// Appends the encoded reservation to `out`. It is settled when the bytes come back.
@@ -73,16 +75,22 @@ impl Reservation {
     }
 }
 
-/// Encodes a limit as a kind and four numbers.
-fn limit_numbers(limit: &Limit) -> (u8, [u64; 4]) {
-    match limit {
+/// Encodes a limit as a kind and four numbers, or six of a quota.
+fn limit_numbers(limit: &Limit) -> (u8, SmallVec<[u64; 6]>) {
+    let (kind, numbers) = match limit {
         Limit::Gcra(g) => (0, [g.requests(), g.period().nanos(), g.burst(), g.max_debt()]),
         Limit::Queue(q) => (1, [q.requests(), q.period().nanos(), q.max_delay().nanos(), 0]),
         Limit::FixedWindow(w) => (2, [w.limit(), w.window().nanos(), w.offset().nanos(), 0]),
         Limit::SlidingLog(l) => (3, [l.limit(), l.window().nanos(), 0, 0]),
         Limit::SlidingCounter(c) => (4, [c.limit(), c.window().nanos(), c.offset().nanos(), 0]),
         Limit::Concurrency(c) => (5, [c.slots(), c.ttl().nanos(), 0, 0]),
-    }
+        Limit::Quota(q) => {
+            let bounds = [q.start(), q.end(), q.next_end()].map(Time::nanos);
+            let numbers = [q.amount(), q.overdraft(), q.rollover()];
+            return (QUOTA, numbers.into_iter().chain(bounds).collect());
+        }
+    };
+    (kind, SmallVec::from_slice(&numbers))
 }
 
 fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
@@ -96,6 +104,12 @@ fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
         5 => Limit::Concurrency(Concurrency::new(a, window).ok()?),
         _ => return None,
     })
+}
+
+fn quota_of([amount, overdraft, rollover]: [u64; 3], [start, end, next_end]: [u64; 3]) -> Option<Limit> {
+    let time = Time::from_nanos;
+    let quota = Quota::new(amount, time(start), time(end), time(next_end)).ok()?;
+    Some(Limit::Quota(quota.with_overdraft(overdraft).with_rollover(rollover)))
 }
 
 fn put(out: &mut Vec<u8>, word: u64) {
@@ -127,7 +141,10 @@ impl Bytes<'_> {
         let (units, stamp) = (word()?, Time::from_nanos(word()?));
         let slot = u128::from(word()?) | u128::from(word()?) << 64;
         let price = word()?;
-        let limit = limit_of(kind, [word()?, word()?, word()?, word()?])?;
+        let limit = match kind {
+            QUOTA => quota_of([word()?, word()?, word()?], [word()?, word()?, word()?])?,
+            _ => limit_of(kind, [word()?, word()?, word()?, word()?])?,
+        };
         let slot = (flags & HOLDS != 0).then_some(SlotId(slot));
         let receipt =
             Receipt { bucket, limit, owner, identity: (place >> 32) as u32, units, stamp, slot, number: Some(word()?) };
@@ -141,6 +158,7 @@ mod tests {
 
     fn reservation() -> Reservation {
         let span = Span::from_secs(60);
+        let quota = Quota::new(10, Time::from_secs(5), Time::from_secs(7), Quota::FOREVER).unwrap();
         let limits = [
             Limit::Gcra(Gcra::new(10, span, 20).unwrap().with_max_debt(7).unwrap()),
             Limit::Queue(Queue::new(10, span, Span::from_secs(9)).unwrap()),
@@ -148,6 +166,7 @@ mod tests {
             Limit::SlidingLog(SlidingLog::new(10, span).unwrap()),
             Limit::SlidingCounter(SlidingCounter::new(10, span).unwrap().with_offset(Span::SECOND)),
             Limit::Concurrency(Concurrency::new(10, span).unwrap()),
+            Limit::Quota(quota.with_overdraft(3).with_rollover(4)),
         ];
         let entries = limits.into_iter().enumerate().map(|(number, limit)| {
             let slot = matches!(limit, Limit::Concurrency(_)).then_some(SlotId(u128::MAX - 5));
@@ -208,8 +227,9 @@ mod tests {
     fn malformed_bytes_are_refused() {
         let bytes = packed();
         let whole = bytes.len();
-        let entry = (whole - 18) / reservation().entries.len();
-        for length in (0..whole).filter(|length| *length < 18 || (length - 18) % entry != 0) {
+        let entry = (whole - 18 - 16) / reservation().entries.len();
+        let entries_end = whole - entry - 16; // the last one is a quota, with two more numbers
+        for length in (0..whole).filter(|length| *length < 18 || *length > entries_end || (length - 18) % entry != 0) {
             assert!(Reservation::unpack(&bytes[..length]).is_none(), "{length} of {whole} bytes");
         }
         let mut other = bytes.clone();
