@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Concurrency, Digest, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, Request, SlidingCounter, SlidingLog, SlotId,
-    Span, Time,
+    Concurrency, Digest, FixedWindow, Gcra, Limit, Owner, Queue, Quota, Receipt, Request, SlidingCounter, SlidingLog,
+    SlotId, Span, Time,
 };
 
 use crate::random;
@@ -22,6 +22,8 @@ const WITHOUT_NUMBER: u8 = 3;
 const HOLDS: u8 = 1;
 const OWN: u8 = 2;
 const SHADOW: u8 = 4;
+/// The kind of a quota, which has two more numbers than other limits.
+const QUOTA: u8 = 6;
 
 impl Reservation {
     /// Appends the encoded reservation to `out`. It is settled when the bytes come back.
@@ -82,16 +84,22 @@ fn pack_entry(entry: &Reserved, out: &mut Vec<u8>) {
     }
 }
 
-/// Encodes a limit as a kind and four numbers.
-fn limit_numbers(limit: &Limit) -> (u8, [u64; 4]) {
-    match limit {
+/// Encodes a limit as a kind and four numbers, or six of a quota.
+fn limit_numbers(limit: &Limit) -> (u8, SmallVec<[u64; 6]>) {
+    let (kind, numbers) = match limit {
         Limit::Gcra(g) => (0, [g.requests(), g.period().nanos(), g.burst(), g.max_debt()]),
         Limit::Queue(q) => (1, [q.requests(), q.period().nanos(), q.max_delay().nanos(), 0]),
         Limit::FixedWindow(w) => (2, [w.limit(), w.window().nanos(), w.offset().nanos(), 0]),
         Limit::SlidingLog(l) => (3, [l.limit(), l.window().nanos(), 0, 0]),
         Limit::SlidingCounter(c) => (4, [c.limit(), c.window().nanos(), c.offset().nanos(), 0]),
         Limit::Concurrency(c) => (5, [c.slots(), c.ttl().nanos(), 0, 0]),
-    }
+        Limit::Quota(q) => {
+            let bounds = [q.start(), q.end(), q.next_end()].map(Time::nanos);
+            let numbers = [q.amount(), q.overdraft(), q.rollover()];
+            return (QUOTA, numbers.into_iter().chain(bounds).collect());
+        }
+    };
+    (kind, SmallVec::from_slice(&numbers))
 }
 
 fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
@@ -105,6 +113,12 @@ fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
         5 => Limit::Concurrency(Concurrency::new(a, window).ok()?),
         _ => return None,
     })
+}
+
+fn quota_of([amount, overdraft, rollover]: [u64; 3], [start, end, next_end]: [u64; 3]) -> Option<Limit> {
+    let time = Time::from_nanos;
+    let quota = Quota::new(amount, time(start), time(end), time(next_end)).ok()?;
+    Some(Limit::Quota(quota.with_overdraft(overdraft).with_rollover(rollover)))
 }
 
 fn put(out: &mut Vec<u8>, word: u64) {
@@ -127,6 +141,14 @@ impl Bytes<'_> {
         Some(u64::from_le_bytes(*word))
     }
 
+    fn limit(&mut self, kind: u8) -> Option<Limit> {
+        let mut word = || self.word();
+        match kind {
+            QUOTA => quota_of([word()?, word()?, word()?], [word()?, word()?, word()?]),
+            _ => limit_of(kind, [word()?, word()?, word()?, word()?]),
+        }
+    }
+
     fn cost(&mut self) -> Option<(Box<str>, u64)> {
         let length = usize::from(self.byte()?);
         let (name, rest) = self.0.split_at_checked(length)?;
@@ -142,7 +164,7 @@ impl Bytes<'_> {
         let owner = Owner { id: place as u32, share, namespace: self.word()? as u32 };
         let slot = u128::from(self.word()?) | u128::from(self.word()?) << 64;
         let slot = (flags & HOLDS != 0).then_some(SlotId(slot));
-        let limit = limit_of(kind, [self.word()?, self.word()?, self.word()?, self.word()?])?;
+        let limit = self.limit(kind)?;
         let prices = (0..prices).map(|_| Some((self.byte()?, self.word()?))).collect::<Option<_>>()?;
         let identity = (place >> 32) as u32;
         let mut piece = || {
@@ -197,6 +219,7 @@ mod tests {
 
     fn reservation() -> Reservation {
         let span = Span::from_secs(60);
+        let quota = Quota::new(10, Time::from_secs(5), Time::from_secs(7), Quota::FOREVER).unwrap();
         let limits = [
             Limit::Gcra(Gcra::new(10, span, 20).unwrap().with_max_debt(7).unwrap()),
             Limit::Queue(Queue::new(10, span, Span::from_secs(9)).unwrap()),
@@ -204,6 +227,7 @@ mod tests {
             Limit::SlidingLog(SlidingLog::new(10, span).unwrap()),
             Limit::SlidingCounter(SlidingCounter::new(10, span).unwrap().with_offset(Span::SECOND)),
             Limit::Concurrency(Concurrency::new(10, span).unwrap()),
+            Limit::Quota(quota.with_overdraft(3).with_rollover(4)),
         ];
         let entries = limits.into_iter().enumerate().map(|(number, limit)| {
             let slot = matches!(limit, Limit::Concurrency(_)).then_some(SlotId(u128::MAX - 5));

@@ -11,13 +11,14 @@ use tollgate_testkit::SubjectKind;
 use tollgate_testkit::oracle::{Scenario, TimeStep, play_together};
 use tollgate_testkit::{LimitConfig as Numbers, oracle};
 
-const KINDS: [LimitKind; 6] = [
+const KINDS: [LimitKind; 7] = [
     LimitKind::Gcra,
     LimitKind::FixedWindow,
     LimitKind::SlidingCounter,
     LimitKind::SlidingLog,
     LimitKind::Queue,
     LimitKind::Concurrency,
+    LimitKind::Quota,
 ];
 
 fn cases() -> u32 {
@@ -89,6 +90,11 @@ fn sliding_log_decides_as_the_core_does() {
 #[test]
 fn concurrency_decides_as_the_core_does() {
     one_limit("proptest-regressions/concurrency.txt", LimitKind::Concurrency);
+}
+
+#[test]
+fn quota_decides_as_the_core_does() {
+    one_limit("proptest-regressions/quota.txt", LimitKind::Quota);
 }
 
 fn play(mut scripts: Vec<Scenario>, shadow: u8, server: &RedisServer) -> Result<(), String> {

@@ -164,6 +164,9 @@ fn state_json(state: &BucketState) -> Value {
         BucketState::Counter { end, previous, current } => {
             json!({ "window_end": when::text(end), "previous": previous, "current": current })
         }
+        BucketState::Quota { end, used, carried } => {
+            json!({ "period_end": when::text(end), "used": used, "carried": carried })
+        }
         BucketState::Log { entries, oldest, newest } => {
             json!({ "entries": entries, "oldest": oldest.map(when::text), "newest": newest.map(when::text) })
         }
