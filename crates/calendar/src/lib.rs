@@ -13,7 +13,7 @@ mod weekday;
 mod zone;
 
 pub use anchor::Anchor;
-pub use cache::{PeriodCache, SharedPeriodCache};
+pub use cache::{PeriodBounds, PeriodCache, SharedPeriodCache, bounds_at};
 pub use calendar::Calendar;
 pub use carry::UsageCarry;
 pub use error::{CalendarError, CalendarErrorKind};
