@@ -1,5 +1,7 @@
 //! Usage over the end of a period and over a change of the calendar.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 use proptest::prelude::*;
 use tollgate_calendar::{Anchor, Calendar, Every, Period, TimeZone, UsageCarry};
 use tollgate_core::{Span, Time};

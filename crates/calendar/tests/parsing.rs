@@ -1,5 +1,7 @@
 //! Texts become calendars, or errors that say what would do.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 use tollgate_calendar::{Anchor, Calendar, CalendarError, Every, PeriodCache, TimeZone, Weekday};
 
 fn shown(error: CalendarError) -> String {

@@ -1,5 +1,7 @@
 //! Periods tile time: for random calendars of all zones and random instants.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 use proptest::prelude::*;
 use tollgate_calendar::{Anchor, Calendar, Every, Period, PeriodCache, SharedPeriodCache, TimeZone, Weekday};
 use tollgate_core::{Span, Time};

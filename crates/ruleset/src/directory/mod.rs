@@ -197,10 +197,16 @@ impl<'a> DirectoryEntry<'a> {
     }
 }
 
-/// Names under which directories keep the calendars of clients. No request can send an attribute of such a name, so no
-/// caller chooses when its own quota starts anew.
+/// Names under which directories keep the calendars of clients. They are [reserved](is_reserved), so no caller chooses
+/// when its own quota starts anew.
 pub(crate) const CLIENT_TIME_ZONE: &str = "@time_zone";
 pub(crate) const CLIENT_ANCHOR: &str = "@anchor";
+
+/// True for a name that only a directory can set: what a request sends under it is ignored.
+#[inline]
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name.starts_with('@')
+}
 
 /// The number of `tier` in every directory.
 const TIER: u16 = 0;
