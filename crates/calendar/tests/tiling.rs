@@ -51,7 +51,6 @@ proptest! {
     fn a_period_contains_its_instant_and_touches_its_neighbours(calendar in calendars(), now in times()) {
         let period = calendar.period_at(now);
         prop_assert!(period.contains(now));
-        prop_assert_eq!(Period::from_bits(period.to_bits()), period);
         if let Some(end) = period.end() {
             prop_assert!(period.start() <= now && now < end);
             let next = calendar.period_after(period).unwrap();
