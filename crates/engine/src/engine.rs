@@ -381,6 +381,11 @@ impl<S: Store> Engine<S> {
         Decision { verdict, decided_by, now, wall, rulings: SmallVec::new(), deciding: None, generation }
     }
 
+    /// The wall time of this node.
+    pub(crate) fn wall(&self) -> Time {
+        self.clock.wall()
+    }
+
     /// Allows requests without charges, at the time of this node.
     pub(crate) fn allow_now(&self) -> Taken {
         let now = self.clock.now();

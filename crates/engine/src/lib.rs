@@ -48,6 +48,7 @@ mod shards;
 mod single_decision;
 mod sleep;
 mod switch;
+mod usage;
 mod used_after;
 
 pub use caller_deadline::with_deadline;
@@ -62,6 +63,7 @@ pub use reservation::Reservation;
 pub use settlement::Settled;
 pub use single_decision::SingleDecision;
 pub use sleep::{RealTime, Sleep};
+pub use usage::{RuleUsage, UsageError};
 
 use tollgate_rules::Report;
 use tollgate_ruleset::{CompileOptions, RuleSet};

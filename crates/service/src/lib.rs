@@ -38,6 +38,7 @@ pub mod secrets;
 mod service;
 pub mod store;
 mod throttle;
+mod usage;
 pub mod violations;
 
 pub use check_request::CheckRequest;
@@ -51,6 +52,7 @@ pub use refusal::ApiError;
 pub use reply::{HeaderFields, Reply};
 pub use reservations::SignedReceipt;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
+pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
 pub use tollgate_engine::{
