@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("telemetry", &["core", "engine", "rules", "store"]),
     ("config", &["control", "core", "net", "rules", "service", "store-redis", "telemetry"]),
     ("service", &["control", "core", "engine", "proto", "rules", "store", "store-redis", "telemetry"]),
-    ("web", &["net", "service", "telemetry"]),
+    ("web", &["net", "rules", "service", "telemetry"]),
     ("http", &["config", "core", "net", "rules", "service", "telemetry", "web"]),
     ("grpc", &["config", "core", "net", "proto", "rules", "service", "telemetry", "web"]),
     ("resp-server", &["config", "core", "net", "resp", "service", "telemetry"]),
