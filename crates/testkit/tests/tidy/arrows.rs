@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("telemetry", &["core", "engine", "rules", "ruleset", "store"]),
     ("config", &["control", "core", "net", "rules", "service", "store-redis", "telemetry"]),
     ("service", &["control", "core", "engine", "proto", "rules", "ruleset", "store", "store-redis", "telemetry"]),
-    ("web", &["net", "service", "telemetry"]),
+    ("web", &["net", "rules", "service", "telemetry"]),
     ("http", &["config", "core", "net", "rules", "service", "telemetry", "web"]),
     ("grpc", &["config", "core", "net", "proto", "ruleset", "service", "telemetry", "web"]),
     ("resp-server", &["config", "core", "net", "resp", "service", "telemetry"]),
