@@ -37,6 +37,7 @@ mod engine;
 mod failure;
 mod generation;
 mod limiter;
+mod look;
 mod observer;
 pub mod random;
 mod receipt_codec;

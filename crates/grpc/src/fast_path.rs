@@ -16,14 +16,14 @@ use tollgate_proto::v1::CheckRequest;
 use tollgate_service::Decision;
 use tonic::{Code, Status};
 
-use super::call::{GrpcCall, deadline_exceeded, other_namespace};
-use super::convert;
+use super::call::GrpcCall;
+use super::convert::{self, other_namespace, panicked};
+use super::deadline::{before_deadline, deadline_exceeded, until_reset};
 use super::decide::{CheckOutcome, decide};
 use super::message::{CallContext, PREFIX_BYTES, UnaryMessage};
 use super::method::GrpcMethod;
 use super::outgoing::{self, PendingSend, encode_frame};
 use super::services::Services;
-use super::via_tonic::{before_deadline, panicked, until_reset};
 use tollgate_net::catch_panic;
 use tollgate_service::Service;
 use tollgate_service::rls::{self, RlsAnswer, RlsError, RlsOutcome};

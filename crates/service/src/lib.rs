@@ -9,7 +9,7 @@
 //! | may each of these? | [`Service::decide_each`] |
 //! | reserve an estimate, hold a slot | [`Service::reserve`], [`Service::settle`], [`Service::renew`], [`Service::release`] |
 //! | Envoy's `ShouldRateLimit` | [`rls`] |
-//! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle`] |
+//! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle_all`] |
 //! | why would it pass? | [`Service::explain`] |
 //! | which token is this? | [`data_tokens`], [`admin_tokens`] |
 //! | which rules are active? | [`Service::generation`], [`Service::enforcement`], [`Service::rls_limits`] |
@@ -42,10 +42,9 @@ mod throttle;
 pub mod violations;
 
 pub use check_request::CheckRequest;
-pub use decide::{BatchWidth, PendingCheck};
+pub use decide::PendingCheck;
 pub use explain::Unexplained;
 pub use health::HealthDetail;
-pub use join::join;
 pub use observer::ServiceObserver;
 pub use receipt_sealer::{ReceiptKind, Sealer};
 pub use refusal::ApiError;
@@ -53,6 +52,7 @@ pub use reply::{HeaderFields, Reply};
 pub use reservations::SignedReceipt;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
 pub use settlements::Settlements;
+pub use throttle::PipelinedCharge;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
 pub use tollgate_engine::{DecidedBy, Decision, Ruling, Settled, SingleDecision, Verdict, random, with_deadline};
