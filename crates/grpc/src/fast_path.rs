@@ -26,8 +26,7 @@ use super::outgoing::{self, PendingSend, encode_frame};
 use super::services::Services;
 use tollgate_net::catch_panic;
 use tollgate_service::Service;
-use tollgate_service::rls::{self, RlsAnswer, RlsError, RlsOutcome};
-use tollgate_telemetry::RlsCallEnd;
+use tollgate_service::rls::{RlsAnswer, RlsError};
 
 /// The framed response message, or an error status.
 type UnaryResult = Result<Bytes, Status>;
@@ -186,23 +185,18 @@ fn should_rate_limit(service: &Arc<Service>, call: GrpcCall, message: Bytes) -> 
     let encode = |service: &Service, result: Result<RlsAnswer, RlsError>| {
         result.map(|result| encode_frame(&result.response)).map_err(|error| rls_status(service, &error))
     };
-    match rls::try_now(service, &request) {
-        RlsOutcome::Done(result) => UnaryOutcome::Ready(encode(service, result)),
-        RlsOutcome::Later(pending) => {
+    match service.try_rate_limit(&request) {
+        Ok(result) => UnaryOutcome::Ready(encode(service, result)),
+        Err(pending) => {
             let service = service.clone();
             UnaryOutcome::Pending(Box::pin(async move {
-                encode(&service, rls::should_rate_limit(&service, &request, pending).await)
+                encode(&service, service.rate_limit_pending(&request, pending).await)
             }))
         }
     }
 }
 
 fn rls_status(service: &Service, error: &RlsError) -> Status {
-    let calls = &service.rls_stats.calls;
-    match error {
-        RlsError::Invalid(_) => calls.count(RlsCallEnd::ServiceError),
-        RlsError::StoreUnavailable => calls.count(RlsCallEnd::StoreError),
-    }
     match error {
         error if service.rls.unknown_errors => Status::unknown(error.to_string()),
         RlsError::Invalid(why) => Status::invalid_argument(why),

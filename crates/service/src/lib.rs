@@ -8,7 +8,7 @@
 //! | may this request pass? | [`Service::try_decide`], [`Service::decide_pending`], [`Service::decide`] |
 //! | may each of these? | [`Service::decide_each`] |
 //! | reserve an estimate, hold a slot | [`Service::reserve`], [`Service::settle`], [`Service::renew`], [`Service::release`] |
-//! | Envoy's `ShouldRateLimit` | [`rls`] |
+//! | Envoy's `ShouldRateLimit` | [`Service::try_rate_limit`], [`Service::rate_limit_pending`], [`Service::rate_limit`] |
 //! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle_all`] |
 //! | why would it pass? | [`Service::explain`] |
 //! | which token is this? | [`data_tokens`], [`admin_tokens`] |

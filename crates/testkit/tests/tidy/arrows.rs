@@ -48,7 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "web",
         ],
     ),
-    ("load", &["resp"]),
+    ("load", &["proto", "resp"]),
     (
         "tollgate",
         &[
