@@ -296,8 +296,8 @@ fn a_refusal_by_status_tells_callers_what_concerns_them_and_operators_everything
     );
     let _ = engine.decide_now(&user("1"));
     let denied = engine.decide_now(&user("1"));
-    let body = |refusal| {
-        let config = RenderConfig { refusal, ..RenderConfig::default() };
+    let body = |denial_detail| {
+        let config = RenderConfig { denial_detail, ..RenderConfig::default() };
         String::from_utf8(rendered(&denied, &by_status(), &config).body).unwrap()
     };
     let (public, full) = (body(Detail::Public), body(Detail::Full));
