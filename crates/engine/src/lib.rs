@@ -38,6 +38,7 @@ mod extension;
 mod failure;
 mod generation;
 mod limiter;
+mod look;
 mod observer;
 pub mod random;
 mod receipt_codec;

@@ -51,7 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "web",
         ],
     ),
-    ("load", &["resp"]),
+    ("load", &["proto", "resp"]),
     (
         "tollgate",
         &[

@@ -11,7 +11,7 @@ pub const PRONOUNS: usize = 8;
 pub const REAL_SLEEPS: usize = 59;
 
 /// Modules that import each other in a circle.
-pub const MODULES_IN_CIRCLES: usize = 9;
+pub const MODULES_IN_CIRCLES: usize = 0;
 
 /// The most lines of code in a crate: tests, comments and blank lines aside.
 pub const CRATE_LINES_MAX: usize = 8_000;
