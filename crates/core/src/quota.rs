@@ -248,7 +248,8 @@ impl Algorithm for Quota {
         let limit = self.offered(carried);
         let reset_after = end.since(now);
         let remaining = limit.saturating_sub(used);
-        let is_renewed = end < Quota::FOREVER;
+        let is_last = end == self.next_end && end == Quota::FOREVER;
+        let is_renewed = self.end < Quota::FOREVER && !is_last;
         let next = self.to_be_carried(state, end, now);
         let wait = match allowed {
             true => Wait::None,
