@@ -172,6 +172,12 @@ fn bounds_that_are_no_periods_are_rejected() {
 }
 
 #[test]
+fn a_quota_does_not_enlarge_a_charge() {
+    assert!(size_of::<Quota>() <= size_of::<crate::Gcra>());
+    assert_eq!(size_of::<crate::Limit>(), 64);
+}
+
+#[test]
 fn no_cost_overflows() {
     let limit = quota_on(1, u64::MAX).with_overdraft(u64::MAX).with_rollover(u64::MAX);
     let mut state = QuotaUse::default();
