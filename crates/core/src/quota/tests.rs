@@ -1,3 +1,5 @@
+//! What a quota admits, by a small calendar.
+
 use super::*;
 
 /// Days of a calendar: 100 ns each, except the fourth, which has 130.
