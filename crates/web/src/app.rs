@@ -4,7 +4,7 @@ use http::request::Parts;
 use tollgate_net::Peer;
 
 use crate::head::{Head, HttpError};
-use crate::request_body::RequestBody;
+use crate::received_body::ReceivedBody;
 use crate::response_body::ResponseBody;
 
 /// A response whose body is complete, a stream, or events.
@@ -30,7 +30,7 @@ pub struct WebRequest {
     /// Method, target and header fields.
     pub parts: Parts,
     /// The body: collect it with a cap, or read it as a stream.
-    pub body: RequestBody,
+    pub body: ReceivedBody,
 }
 
 impl WebRequest {

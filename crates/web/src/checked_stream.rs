@@ -26,6 +26,9 @@ const READ_BYTES: usize = 8 << 10;
 /// hyper reads this in place of a head that is refused. The service knows of the refusal and answers with it.
 const REFUSED: &[u8] = b"GET / HTTP/1.1\r\nHost: refused\r\n\r\n";
 
+/// The longest body that hyper can count.
+const LENGTH_MAX: u64 = i64::MAX as u64;
+
 /// An HTTP/1 connection that passes on checked messages only.
 pub(crate) struct CheckedStream {
     stream: Stream,
@@ -231,6 +234,9 @@ impl CheckedStream {
 /// Checks a head, also for what hyper would refuse without asking the service.
 fn check_head<'a>(bytes: &'a [u8], limits: &NetLimits) -> Result<Option<ParsedHead<'a>>, HttpError> {
     let parsed = parse(bytes, limits.max_head, limits.max_headers)?;
+    if parsed.is_some_and(|parsed| matches!(parsed.length, BodyLength::Known(length) if length > LENGTH_MAX)) {
+        return Err(HttpError::BodyTooLarge);
+    }
     let is_target = |target: &[u8]| !target.contains(&b'#') && Uri::try_from(target).is_ok();
     match parsed.map(|parsed| is_target(target(bytes, &parsed))) {
         Some(false) => Err(HttpError::Malformed("the target is malformed")),

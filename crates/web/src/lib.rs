@@ -7,7 +7,7 @@
 //! | item | what |
 //! |---|---|
 //! | [`Web`], [`WebApp`], [`WebRequest`], [`WebResponse`] | the protocol of a listener, and what answers its requests |
-//! | [`RequestBody`], [`ResponseBody`] | bodies: collected or streamed; complete, streamed, or events |
+//! | [`ReceivedBody`], [`ResponseBody`] | bodies: collected or streamed; complete, streamed, or events |
 //! | [`EventSender`], [`ServerSentEvent`] | server-sent events |
 //! | [`Handler`], [`Buffered`] | answers a request with a short body: prepares from the head, then handles the body |
 //! | [`Head`], [`ReceivedHeaders`] | the parts of a request head that handlers read, and all other fields by name |
@@ -35,8 +35,8 @@ pub mod head;
 mod head_checks;
 mod metrics;
 mod protocol;
+mod received_body;
 mod received_headers;
-mod request_body;
 mod respond;
 mod response_body;
 
@@ -50,6 +50,6 @@ pub use head::{Head, HttpError};
 pub use head_checks::{check_encoding, request_timeout};
 pub use metrics::HttpMetrics;
 pub use protocol::{TOO_MANY_CONNECTIONS, Web};
+pub use received_body::ReceivedBody;
 pub use received_headers::{HeaderLookup, ReceivedHeaders};
-pub use request_body::RequestBody;
-pub use response_body::{BodyError, ResponseBody};
+pub use response_body::{ResponseBody, StreamError};

@@ -15,8 +15,8 @@ use crate::body_gate::BodyGate;
 use crate::h2_activity::ActiveStream;
 use crate::h2_head;
 use crate::head::{HOSTS_MANY, HttpError};
-use crate::request_body::RequestBody;
-use crate::response_body::{BodyError, Content, ResponseBody, STREAM_BYTES};
+use crate::received_body::ReceivedBody;
+use crate::response_body::{Content, ResponseBody, STREAM_BYTES, StreamError};
 
 /// The connection that a request came by.
 pub(crate) enum Via {
@@ -41,7 +41,7 @@ pub(crate) async fn respond<A: WebApp>(
     let response = match error {
         Some(error) => app.reject(error),
         None => {
-            let request = WebRequest { peer: *peer, parts, body: RequestBody::new(incoming, gate, context) };
+            let request = WebRequest { peer: *peer, parts, body: ReceivedBody::new(incoming, gate, context) };
             catch_panic(app.respond(request)).await.unwrap_or_else(|| app.reject(HttpError::Panicked))
         }
     };
@@ -114,9 +114,9 @@ pub(crate) struct SentBody {
 
 impl Body for SentBody {
     type Data = Bytes;
-    type Error = BodyError;
+    type Error = StreamError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         if let Some(active) = &mut self.active {
             active.set_waiting(frame.is_pending());

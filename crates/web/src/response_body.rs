@@ -16,14 +16,14 @@ use crate::events::{EventSender, EventStream};
 pub(crate) const STREAM_BYTES: u64 = 64 << 10;
 
 /// Why a stream failed. The client sees that the response is incomplete.
-pub type BodyError = Box<dyn Error + Send + Sync>;
+pub type StreamError = Box<dyn Error + Send + Sync>;
 
 /// The body of a response.
 pub struct ResponseBody(pub(crate) Content);
 
 pub(crate) enum Content {
     Full(Bytes),
-    Stream(UnsyncBoxBody<Bytes, BodyError>),
+    Stream(UnsyncBoxBody<Bytes, StreamError>),
     Events(EventStream),
 }
 
@@ -47,7 +47,7 @@ impl ResponseBody {
     pub fn stream<B>(body: B) -> ResponseBody
     where
         B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BodyError>,
+        B::Error: Into<StreamError>,
     {
         ResponseBody(Content::Stream(body.map_err(Into::into).boxed_unsync()))
     }
@@ -67,9 +67,9 @@ impl ResponseBody {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = BodyError;
+    type Error = StreamError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
         match &mut self.0 {
             Content::Full(bytes) => {
                 let some = bytes.len().min(FRAME_BYTES);

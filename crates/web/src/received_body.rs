@@ -18,7 +18,7 @@ use crate::response_body::STREAM_BYTES;
 
 /// The body of a request. It is a [`Body`], so that a client of hyper can send it on as it arrives: what is not taken is
 /// not read from the connection.
-pub struct RequestBody {
+pub struct ReceivedBody {
     incoming: Incoming,
     /// HTTP/1: the body is not read before it is asked for.
     gate: Option<Arc<BodyGate>>,
@@ -30,9 +30,9 @@ pub struct RequestBody {
     is_complete: bool,
 }
 
-impl RequestBody {
-    pub(crate) fn new(incoming: Incoming, gate: Option<Arc<BodyGate>>, context: &ListenerContext) -> RequestBody {
-        RequestBody {
+impl ReceivedBody {
+    pub(crate) fn new(incoming: Incoming, gate: Option<Arc<BodyGate>>, context: &ListenerContext) -> ReceivedBody {
+        ReceivedBody {
             is_complete: incoming.is_end_stream(),
             incoming,
             gate,
@@ -88,7 +88,7 @@ impl AsRef<[u8]> for BudgetedBytes {
 }
 
 /// As a stream: each frame has to arrive within the body timeout, counted while it is waited for.
-impl Body for RequestBody {
+impl Body for ReceivedBody {
     type Data = Bytes;
     type Error = HttpError;
 
@@ -124,7 +124,7 @@ impl Body for RequestBody {
 }
 
 /// A connection whose request was not read to its end cannot be used again.
-impl Drop for RequestBody {
+impl Drop for ReceivedBody {
     fn drop(&mut self) {
         if let Some(gate) = self.gate.as_ref().filter(|_| !self.is_end_stream()) {
             gate.abandon();
@@ -132,8 +132,8 @@ impl Drop for RequestBody {
     }
 }
 
-impl fmt::Debug for RequestBody {
+impl fmt::Debug for ReceivedBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestBody").field("is_complete", &self.is_complete).finish_non_exhaustive()
+        f.debug_struct("ReceivedBody").field("is_complete", &self.is_complete).finish_non_exhaustive()
     }
 }
