@@ -33,6 +33,7 @@ pub mod render;
 mod reply;
 mod reservations;
 pub mod rls;
+mod rls_cache;
 mod rls_config;
 pub mod secrets;
 mod service;
@@ -51,6 +52,7 @@ pub use receipt_sealer::{ReceiptKind, Sealer};
 pub use refusal::ApiError;
 pub use reply::{HeaderFields, Reply};
 pub use reservations::SignedReceipt;
+pub use rls_cache::RlsLocalCache;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
 pub use settlements::Settlements;
 

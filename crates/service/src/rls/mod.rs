@@ -9,6 +9,7 @@ mod domain;
 mod error;
 mod json;
 mod limits;
+pub(crate) mod local_cache;
 mod metadata;
 pub(crate) mod read;
 pub(crate) mod write;
@@ -23,6 +24,7 @@ use tollgate_core::Purpose;
 use tollgate_engine::{DecidedBy, Decision, Undecided, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 
+use self::local_cache::CacheLookup;
 use self::read::ParsedRls;
 use self::write::RlsDecisions;
 use crate::service::Service;
@@ -49,7 +51,12 @@ pub enum RlsOutcome {
 pub fn try_now(service: &Service, request: &RateLimitRequest) -> RlsOutcome {
     let start = service.clock.now();
     let parsed = match ParsedRls::read(request, &service.engine.rules(), start) {
-        Ok(parsed) if parsed.has_refunds() || parsed.rounds() > 1 || needs_peek(service, &parsed) => {
+        Ok(parsed)
+            if parsed.has_refunds()
+                || parsed.rounds() > 1
+                || needs_peek(service, &parsed)
+                || (parsed.is_domain && service.rls_cache.is_some()) =>
+        {
             return RlsOutcome::Later(None);
         }
         Ok(parsed) => parsed,
@@ -61,7 +68,7 @@ pub fn try_now(service: &Service, request: &RateLimitRequest) -> RlsOutcome {
     };
     service.record_latency(start);
     let answer = RlsDecisions { rounds: std::slice::from_ref(&decision), refunded: None };
-    RlsOutcome::Done(check_valid(&decision).map(|()| build_answer(service, &parsed, answer)))
+    RlsOutcome::Done(check_valid(&decision).map(|()| build_answer(service, &parsed, answer, &CacheLookup::NONE)))
 }
 
 /// Answers, waiting for the store where needed. `begun` is what [`try_now`] left of the first round.
@@ -72,7 +79,10 @@ pub async fn should_rate_limit(
 ) -> Result<RlsAnswer, RlsError> {
     let start = service.clock.now();
     let mut parsed = ParsedRls::read(request, &service.engine.rules(), start)?;
-    if begun.is_none() && needs_peek(service, &parsed) {
+    let cached = if begun.is_none() { CacheLookup::of(service, &mut parsed, start) } else { CacheLookup::NONE };
+    if !cached.refusals.is_empty() && service.rls.stops_counting {
+        parsed.count_nothing();
+    } else if begun.is_none() && needs_peek(service, &parsed) {
         let mut over = Vec::new();
         for round in 0..parsed.rounds() {
             let look = Box::pin(service.engine.look_at_all(&parsed.requests(round))).await; // large, and rare
@@ -88,6 +98,9 @@ pub async fn should_rate_limit(
         if !parsed.is_domain && rounds.iter().any(|before| !before.is_allowed()) {
             requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
         }
+        if requests.iter().all(|own| own.purpose == Purpose::Mention) {
+            continue; // the local cache refuses all of them
+        }
         let decision = match begun.take() {
             Some(undecided) => service.engine.decide_later(&requests, undecided).await,
             None => service.engine.decide_all(&requests).await,
@@ -96,12 +109,14 @@ pub async fn should_rate_limit(
         rounds.push(decision);
     }
     service.record_latency(start);
+    cached.remember(service, &parsed, &rounds, start);
+    local_cache::forget_refunded(service, &parsed, start);
     let refunded = match parsed.has_refunds() {
         true => Some(service.engine.refund(&parsed.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
         false => None,
     };
     refunded.as_ref().map_or(Ok(()), check_valid)?;
-    Ok(build_answer(service, &parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }))
+    Ok(build_answer(service, &parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }, &cached))
 }
 
 /// True if counting depends on which descriptors are over their limits. That takes two steps, as in
@@ -117,10 +132,15 @@ fn check_valid(decision: &Decision) -> Result<(), RlsError> {
     }
 }
 
-fn build_answer(service: &Service, parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RlsAnswer {
-    let mut response = write::response(parsed, answer);
+fn build_answer(
+    service: &Service,
+    parsed: &ParsedRls<'_>,
+    answer: RlsDecisions<'_>,
+    cached: &CacheLookup,
+) -> RlsAnswer {
+    let mut response = write::response(parsed, answer, cached);
     match parsed.is_domain {
-        true => service.rls.complete(service, parsed, answer.rounds, &mut response),
+        true => service.rls.complete(service, parsed, answer.rounds, cached, &mut response),
         false => write::add_headers(&service.render, answer, &mut response),
     }
     let mut refusals = answer.rounds.iter().filter(|round| !round.is_allowed()).peekable();

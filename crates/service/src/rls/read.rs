@@ -46,6 +46,8 @@ pub(crate) enum DescriptorGroup {
     Round(u8),
     /// Refunded.
     Refund,
+    /// Over its limit by the local cache: not decided.
+    Cached,
 }
 
 impl<'a> ParsedRls<'a> {
@@ -141,6 +143,25 @@ impl<'a> ParsedRls<'a> {
         }
     }
 
+    /// Takes these descriptors out of the decision: the local cache refuses them.
+    pub(crate) fn refuse_by_cache(&mut self, places: impl Iterator<Item = u16>) {
+        for place in places {
+            if let Some(part) = self.parts.get_mut(usize::from(place)) {
+                *part = DescriptorGroup::Cached;
+            }
+        }
+    }
+
+    /// Counts nothing: all descriptors peek.
+    pub(crate) fn count_nothing(&mut self) {
+        self.uncounted = u32::MAX;
+    }
+
+    /// False for a descriptor that only peeks.
+    pub(crate) fn is_counted(&self, place: u16) -> bool {
+        self.uncounted & (1 << (place % 32)) == 0
+    }
+
     fn add(&mut self, descriptor: &'a RateLimitDescriptor) -> Result<(), String> {
         let entries = &descriptor.entries;
         if entries.is_empty() {
@@ -179,7 +200,7 @@ impl<'a> ParsedRls<'a> {
     pub(crate) fn rounds(&self) -> u8 {
         let round = |part: &DescriptorGroup| match part {
             DescriptorGroup::Round(round) => *round,
-            DescriptorGroup::Refund => 0,
+            DescriptorGroup::Refund | DescriptorGroup::Cached => 0,
         };
         self.parts.iter().map(round).max().unwrap_or_default() + 1
     }
