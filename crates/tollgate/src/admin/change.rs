@@ -32,8 +32,9 @@ impl ChangeArgs {
         out: &mut Output,
         summary: impl FnOnce(&ApiResponse, Palette) -> Result<String>,
     ) -> Result<()> {
-        if !self.json {
-            print_warnings(&response.json()?, out);
+        // A deletion has no body.
+        if let (false, Ok(body)) = (self.json, response.json()) {
+            print_warnings(&body, out);
         }
         if self.dry_run {
             show(response, self.json, DRY_RUN, out)?;
