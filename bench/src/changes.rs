@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{anyhow, ensure};
-use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_rules::{RuleFile, RuleSpec};
+use tollgate_ruleset::{CompileOptions, NamespaceRules, RuleSet};
 
 use crate::report::{BenchReport, Bound};
 use crate::resident::{measure_child, resident};

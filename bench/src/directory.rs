@@ -5,8 +5,9 @@
 
 use anyhow::{bail, ensure};
 use tollgate_core::Secret;
-use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
-use tollgate_rules::{ClientSpec, Directory, DirectoryRecord, OverrideSpec};
+use tollgate_rules::{ClientSpec, OverrideSpec};
+use tollgate_ruleset::{CompileOptions, NamespaceRules, RuleSet};
+use tollgate_ruleset::{Directory, DirectoryRecord};
 
 use crate::keys;
 use crate::report::{BenchReport, progress, short};

@@ -6,7 +6,7 @@
 use anyhow::anyhow;
 use tollgate_core::{Attribute, Request, Time};
 use tollgate_rules::RuleFile;
-use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
+use tollgate_ruleset::{Charges, CompileOptions, RuleSet};
 
 use crate::options::Options;
 use crate::peers::KeyedLimiter;

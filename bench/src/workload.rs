@@ -5,8 +5,8 @@
 
 use anyhow::anyhow;
 use tollgate_core::{Attribute, Request};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{OverrideSpec, RuleFile};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 
 use crate::keys;
 use crate::limit::{BURST, PERIOD};
@@ -88,7 +88,7 @@ pub fn request_from_address(user: &str) -> Request<'_> {
 #[cfg(test)]
 mod tests {
     use tollgate_core::Time;
-    use tollgate_rules::ruleset::Charges;
+    use tollgate_ruleset::Charges;
 
     use super::*;
 

@@ -42,7 +42,7 @@ pub fn batch(checks: usize) -> String {
 #[cfg(test)]
 mod tests {
     use tollgate_core::{Attribute, Request, Time};
-    use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
+    use tollgate_ruleset::{Charges, CompileOptions, RuleSet};
 
     use super::*;
 

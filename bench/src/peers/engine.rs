@@ -2,7 +2,7 @@
 
 use tollgate_core::{Request, Time};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::{Charges, RuleSet};
+use tollgate_ruleset::{Charges, RuleSet};
 use tollgate_store::Memory;
 
 use super::KeyedLimiter;

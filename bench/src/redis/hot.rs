@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 use tollgate_core::{Charge, Clock as _, Span, Time};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::Charges;
+use tollgate_ruleset::Charges;
 use tollgate_store::{MonotonicClock, Outcomes, Store};
 
 use super::callers::{Callers, request};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use tollgate_core::Span;
 use tollgate_engine::{Engine, EngineConfig};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Fleet, FleetConfig, MonotonicClock};
 use tollgate_store_redis::{PrimaryStats, RedisConfig, RedisStore, StoreUrl};
 

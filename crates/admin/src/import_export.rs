@@ -12,9 +12,9 @@ use tollgate_control::record::{
 };
 use tollgate_control::{ClientFilter, Control, Edit, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
 use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, Problem, RuleFile, document, lint_text, read};
+use tollgate_ruleset::{CompileOptions, RuleSet, stable_names};
 
 use super::access::AdminAccess;
 use super::call::AdminCall;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Outcome, Source, Span, Time, Wait};
-use tollgate_rules::ruleset::{RequestError, Rule, RuleId, RuleSet};
+use tollgate_ruleset::{RequestError, Rule, RuleId, RuleSet};
 
 use crate::{Generation, Pinned};
 

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Request, Soft, Span};
 use tollgate_rules::OnFail;
-use tollgate_rules::ruleset::{AppliedRule, Charges};
+use tollgate_ruleset::{AppliedRule, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 
 /// A rule set and its number. Numbers grow with every swap.
 #[derive(Debug)]

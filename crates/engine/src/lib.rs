@@ -34,33 +34,40 @@ struct Pages;
 mod caller_deadline;
 mod decision;
 mod engine;
+mod extension;
 mod failure;
 mod generation;
 mod limiter;
+mod look;
 mod observer;
 pub mod random;
 mod receipt_codec;
 mod refund;
 mod reservation;
+mod settlement;
 mod shards;
 mod single_decision;
 mod sleep;
 mod switch;
+mod usage;
 mod used_after;
 
 pub use caller_deadline::with_deadline;
 pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
+pub use extension::{Extension, ExtensionDenial};
 pub use generation::{Generation, Pinned};
 pub use limiter::{AcquireError, Limiter};
 pub use observer::Observer;
 pub use random::random_slot;
-pub use reservation::{Reservation, Settled};
+pub use reservation::Reservation;
+pub use settlement::Settled;
 pub use single_decision::SingleDecision;
 pub use sleep::{RealTime, Sleep};
+pub use usage::{RuleUsage, UsageError};
 
 use tollgate_rules::Report;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 
 /// Reads and compiles the YAML of one rules file, with a secret of this process.
 pub fn rules_from_yaml(text: &str) -> Result<RuleSet, Report> {

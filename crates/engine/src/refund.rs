@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Limit, Purpose, Receipt, Request, Sharing};
-use tollgate_rules::ruleset::Charges;
+use tollgate_ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError};
 
 use crate::engine::{Skipped, conclude};

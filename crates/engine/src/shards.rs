@@ -12,7 +12,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tokio::time::timeout;
 use tollgate_core::{Ask, Charge, Limit, Outcome, Request, Wait};
-use tollgate_rules::ruleset::Charges;
+use tollgate_ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::{Engine, EngineConfig, Pinned};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_core::{Attribute, ManualClock, Request, Span, Time, Wait};
 use tollgate_engine::{DecidedBy, Decision, Engine, Observer, Reason, Verdict};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
 
 const START: Time = Time::from_secs(1_800_000_000);
@@ -225,6 +225,11 @@ fn an_observer_sees_every_decision() {
     let engine = engine.with_observer(Counting(seen.clone()));
     let _ = (engine.decide_now(&user("1")), engine.decide_now(&user("1")));
     assert_eq!(seen.load(Ordering::Relaxed), 3);
+    // What can only be decided one by one is no decision, charges nothing and is not seen.
+    assert!(engine.try_decide_together(&[user("2"), user("2").peek()]).is_none());
+    assert_eq!(seen.load(Ordering::Relaxed), 3);
+    let together = engine.try_decide_together(&[user("2"), user("3")]).unwrap().unwrap();
+    assert_eq!((together.is_allowed(), seen.load(Ordering::Relaxed)), (true, 7));
 }
 
 #[test]

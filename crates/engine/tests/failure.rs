@@ -2,7 +2,7 @@
 
 use tollgate_core::{Attribute, Charge, Receipt, Request, Span, Wait};
 use tollgate_engine::{DecidedBy, Engine, EngineConfig, random_slot};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 /// A store that cannot be reached, like a Redis that is down.

@@ -5,7 +5,7 @@ use std::thread;
 
 use tollgate_core::{Attribute, Request};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 
 /// Rules of generation n, recognisable by their number: two rules, both with a limit of 1,000,000 + n.
 fn rules(number: u64) -> RuleSet {

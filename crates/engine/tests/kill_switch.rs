@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_core::{Attribute, Charge, Enforcement, ManualClock, Receipt, Request, Span, Time, Wait};
 use tollgate_engine::{DecidedBy, Decision, Engine, Reason, Settled, Verdict, random_slot};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 /// A store that counts its calls and fails all of them.

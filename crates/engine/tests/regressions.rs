@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Attribute, ManualClock, Request, SlotId, Span, Time};
 use tollgate_engine::{AcquireError, DecidedBy, Engine, Verdict};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, MemoryConfig};
 
 fn rules(yaml: &str) -> RuleSet {

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Attribute, ManualClock, Request, Span, Time};
 use tollgate_engine::{AcquireError, Engine, Settled, random_slot};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
 
 fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Charge, Digest, Enforcement, Gcra, Limit, ManualClock, Receipt, Span, Time, Wait};
 use tollgate_engine::{DecidedBy, Engine, EngineConfig};
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 const START: Time = Time::from_secs(1_700_000_000);

@@ -125,7 +125,7 @@ impl Cidr {
     }
 
     /// Whether the address starts with the prefix of the network, IPv4 or IPv6.
-    pub(crate) fn covers(self, bits: u128) -> bool {
+    pub fn covers(self, bits: u128) -> bool {
         bits & mask(self.prefix_len) == self.addr
     }
 }
@@ -155,7 +155,7 @@ fn is_port(text: &str) -> bool {
 }
 
 /// The IPv4 address that a translated or tunnelled address embeds, in IPv6 space.
-pub(crate) fn carried(bits: u128) -> Option<u128> {
+pub fn carried(bits: u128) -> Option<u128> {
     embedded_v4(bits).map(|address| address.to_ipv6_mapped().to_bits())
 }
 

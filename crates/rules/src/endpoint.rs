@@ -36,7 +36,7 @@ impl EndpointPattern {
     }
 
     /// Whether it excludes a request when written with `!`; a request without a method only if the pattern has none.
-    pub(crate) fn is_unwanted(&self, method: Option<&str>, path: &str) -> bool {
+    pub fn is_unwanted(&self, method: Option<&str>, path: &str) -> bool {
         (method.is_some() || self.methods.is_empty()) && self.matches(method, path)
     }
 

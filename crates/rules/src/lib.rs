@@ -1,4 +1,4 @@
-//! The rules language: YAML text in, typed and validated specs out, compiled into charges per request.
+//! The rules language: YAML text in, typed and validated specs out; `tollgate-ruleset` compiles them.
 //!
 //! The crate does no I/O, reads no clock and keeps no state. [`read`](fn@read) turns a file into a [`RuleFile`] or into
 //! a [`Report`] that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in
@@ -8,19 +8,17 @@
 pub mod address;
 pub mod check;
 pub mod datetime;
-pub mod directory;
 pub mod document;
 pub mod duration;
 pub mod endpoint;
 pub mod envoy;
-mod fast_hash;
 pub mod fmt;
 pub mod glob;
 pub mod key;
 pub mod lint;
-mod lookup;
+pub mod literal;
 pub mod nearest;
-mod normalize;
+pub mod normalize;
 pub mod path;
 pub mod pattern;
 pub mod position;
@@ -28,7 +26,6 @@ pub mod problem;
 pub mod read;
 pub mod report;
 pub mod route;
-pub mod ruleset;
 pub mod shrink;
 pub mod spec;
 pub mod translate;
@@ -38,7 +35,6 @@ pub mod yaml;
 mod samples;
 
 pub use address::{Cidr, IpKey, canonical_ip};
-pub use directory::{ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key};
 pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;
@@ -56,5 +52,5 @@ pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
     Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, MatchSpec,
-    Missing, OnFail, OverrideSpec, RuleFile, RuleSpec, SoftSpec,
+    MeterSpec, Missing, OnFail, OverrideSpec, RuleFile, RuleSpec, SoftSpec, Unmetered,
 };

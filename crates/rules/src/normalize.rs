@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::{Attribute, Request};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
 
 /// Longest value that is rewritten; readers of requests reject longer ones.
@@ -51,57 +50,22 @@ impl Normalize {
     }
 
     /// A text in this form; `None` if it is already.
-    pub(crate) fn rewritten(self, text: &str) -> Option<String> {
+    pub fn rewritten(self, text: &str) -> Option<String> {
         if self == Self::None || text.is_ascii() || text.len() > VALUE_BYTES_MAX {
             return None;
         }
-        let fast_hash = if self == Self::Nfkc { is_nfkc_quick(text.chars()) } else { is_nfc_quick(text.chars()) };
-        if fast_hash == IsNormalized::Yes {
+        let quick = if self == Self::Nfkc { is_nfkc_quick(text.chars()) } else { is_nfc_quick(text.chars()) };
+        if quick == IsNormalized::Yes {
             return None;
         }
         let new: String = if self == Self::Nfkc { text.nfkc().collect() } else { text.nfc().collect() };
         (new != text).then_some(new)
     }
-
-    /// The values of a request that are not in this form, rewritten; `None` if all are.
-    #[cold]
-    pub(crate) fn values(self, request: &Request<'_>) -> Option<NormalizedValues> {
-        let known = Attribute::ALL.into_iter().filter(|attribute| !has_canonical_spelling(attribute.name()));
-        let known = known.filter_map(|attribute| Some((attribute, self.rewritten(request.get(attribute)?)?)));
-        let known: Vec<(Attribute, String)> = known.collect();
-        let custom = request.custom.iter().enumerate().filter(|(_, (name, _))| !has_canonical_spelling(name));
-        let custom = custom.filter_map(|(index, (_, value))| Some((index, self.rewritten(value)?)));
-        let custom: Vec<(usize, String)> = custom.collect();
-        (!known.is_empty() || !custom.is_empty()).then_some(NormalizedValues { known, custom })
-    }
 }
 
 /// Whether values of an attribute are canonical already: addresses, methods and paths.
-pub(crate) fn has_canonical_spelling(name: &str) -> bool {
+pub fn has_canonical_spelling(name: &str) -> bool {
     matches!(name, "ip" | "endpoint" | "method" | "path")
-}
-
-/// Values of one request, rewritten to the Unicode form of its namespace.
-pub(crate) struct NormalizedValues {
-    known: Vec<(Attribute, String)>,
-    custom: Vec<(usize, String)>,
-}
-
-impl NormalizedValues {
-    /// Calls `read` with the request and these values.
-    pub(crate) fn with<T>(&self, request: &Request<'_>, read: impl FnOnce(&Request<'_>) -> T) -> T {
-        let mut custom: Vec<(&str, &str)> = request.custom.to_vec();
-        for (index, value) in &self.custom {
-            if let Some((_, place)) = custom.get_mut(*index) {
-                *place = value;
-            }
-        }
-        let mut rewritten = request.with_custom(&custom);
-        for (attribute, value) in &self.known {
-            rewritten.set(*attribute, value);
-        }
-        read(&rewritten)
-    }
 }
 
 #[cfg(test)]

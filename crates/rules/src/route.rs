@@ -143,7 +143,7 @@ fn next_segment(rest: &str) -> Option<(&str, &str)> {
 
 /// The text before the first slash, and the rest from it on. Byte by byte: segments are short.
 #[inline]
-pub(crate) fn first_segment(words: &str) -> (&str, &str) {
+pub fn first_segment(words: &str) -> (&str, &str) {
     words.split_at(words.bytes().position(|byte| byte == b'/').unwrap_or(words.len()))
 }
 

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tollgate_core::{ManualClock, Request, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::envoy::Duplicates;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 
 use tollgate_config::Config;
 use tollgate_server::rule_sources::{

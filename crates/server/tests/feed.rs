@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tollgate_core::{ManualClock, Time};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::CompileOptions;
+use tollgate_ruleset::CompileOptions;
 use tollgate_server::rule_sources::{
     Apply, BYTES_MAX, Pace, Reloader, RuleSourceError, RuleSourceState, Source, Unreadable, WatchConfig, Written,
 };

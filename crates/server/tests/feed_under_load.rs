@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tollgate_core::{Attribute, ManualClock, Request, Time};
 use tollgate_engine::{Decision, Engine, Observer};
-use tollgate_rules::ruleset::CompileOptions;
+use tollgate_ruleset::CompileOptions;
 use tollgate_server::rule_sources::{Pace, Reloader, Source, WatchConfig};
 use tollgate_store::Memory;
 

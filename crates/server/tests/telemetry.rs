@@ -8,7 +8,7 @@ use tollgate_engine::Engine;
 use tollgate_grpc::GrpcMetrics;
 use tollgate_net::{ConnectionMetrics, RefusalReason};
 use tollgate_resp_server::RespMetrics;
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 use tollgate_server::rule_sources::{FileStates, RuleSourceState};
 use tollgate_service::ServiceObserver;
 use tollgate_service::violations::ViolationMetrics;

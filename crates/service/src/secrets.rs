@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
 use aws_lc_rs::rand;
 use tollgate_core::Secret;
-use tollgate_rules::ruleset::CompileOptions;
+use tollgate_ruleset::CompileOptions;
 
 /// Shortest secret, in bytes.
 const BYTES_MIN: usize = 16;

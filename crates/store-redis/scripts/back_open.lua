@@ -12,6 +12,7 @@ if length < 9 then return {S, N, 'ARGS'} end
 local deadline_s, deadline_n, p = read('<I5I4', blob)
 if S > deadline_s or (S == deadline_s and N > deadline_n) then return {S, N, 'EXPIRED'} end
 local A, B, C, D, E, F, kinds, due = {}, {}, {}, {}, {}, {}, {}, {}
+local keep_s, keep_n = {}, {}
 local held = {}
 if keys > 0 then held = call('MGET', unpack(KEYS)) end
 local given, spent, listed, foreign = 0, {}, {}, 0

@@ -2,6 +2,7 @@ local pack = struct.pack
 local H = 4294967296
 -- Windows need more than A and B; kinds says how a state is written, due when it expires.
 local C, D, E, F, kinds, due = {}, {}, {}, {}, {}, {}
+local keep_s, keep_n = {}, {}
 -- Logs and slots to be written.
 local logs, slots_due
 local held = {}

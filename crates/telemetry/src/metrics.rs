@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use tollgate_core::{Purpose, Request, Span};
 use tollgate_engine::{DecidedBy, Decision, Generation, Ruling, Verdict};
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 
 use crate::counter::Counter;
 use crate::latency::LatencyHistogram;

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tollgate_core::Request;
 use tollgate_engine::DecidedBy;
-use tollgate_rules::ruleset::{Rule, RuleBody, RuleId, RuleSet};
+use tollgate_ruleset::{Rule, RuleBody, RuleId, RuleSet};
 
 use super::counter::Counter;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tollgate_core::{Digest, Request, Time};
 use tollgate_rules::envoy::{Allowance, EnvoyDescriptor, EnvoyDomain};
-use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
+use tollgate_ruleset::{Charges, CompileOptions, RuleSet};
 
 /// The entries of a descriptor.
 pub type Entries = Vec<(String, String)>;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, RuleFile};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 
 use crate::input::{self, SourceText};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tollgate_core::Secret;
 use tollgate_rules::problem::Problem;
-use tollgate_rules::{Directory, DirectoryBuilder, EscapedSlash, KeyBy, RuleFile, RuleSpec, check};
+use tollgate_rules::{EscapedSlash, KeyBy, RuleFile, RuleSpec, check};
+use tollgate_ruleset::{Directory, DirectoryBuilder};
 
 use super::namespace::{LoadedNamespace, name_of};
 use crate::Enforcement;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{ClientSpec, DirectoryRecord, Normalize, OverrideSpec, SourcePosition, check};
+use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, SourcePosition, check};
+use tollgate_ruleset::DirectoryRecord;
 
 use super::builder::{NamespaceBuilder, spec_of};
 use super::namespace::{LoadedNamespace, name_of};

@@ -1,7 +1,7 @@
 //! Follows the database and keeps its content in memory.
 //!
 //! A node loads everything once, and then only changes: after a rule edit that rule, after a change of an override or a
-//! client only that client, which is a small delta in the [`Directory`](tollgate_rules::Directory) of a million others.
+//! client only that client, which is a small delta in the [`Directory`](tollgate_ruleset::Directory) of a million others.
 //! It learns of changes by a notification of the database, by polling, and by a trigger in the process, whichever comes
 //! first.
 //!

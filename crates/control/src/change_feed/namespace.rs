@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tollgate_rules::{Directory, RuleFile, RuleSpec};
+use tollgate_rules::{RuleFile, RuleSpec};
+use tollgate_ruleset::Directory;
 
 /// The content of one namespace.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use tollgate_control::record::NamespaceDraft;
 use tollgate_control::{Edit, Precondition};
 use tollgate_core::{Attribute, Request, Secret};
 use tollgate_rules::Normalize;
-use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
+use tollgate_ruleset::{CompileOptions, NamespaceRules, RuleSet};
 
 use crate::by_hand::follow;
 use crate::databases::on_both;

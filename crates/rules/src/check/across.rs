@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{LABEL_HELP, ProblemCollector, is_label, limit};
-use crate::lookup::{self, CROWD_MAX, CrowdedPattern};
+use crate::literal::{self, CROWD_MAX, CrowdedPattern};
 use crate::nearest::nearest;
 use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
@@ -75,7 +75,7 @@ pub(super) const CYCLE_HELP: &str =
 /// One problem for each wildcard pattern beyond [`CROWD_MAX`] that share their literal text: a request is compared with
 /// each of them.
 pub fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<Problem> {
-    let crowds = lookup::crowded(rules.clone());
+    let crowds = literal::crowded(rules.clone());
     let mut problems = Vec::with_capacity(crowds.len());
     let (mut rules, mut crowds) = (rules.enumerate(), crowds.into_iter().peekable());
     // Crowded patterns are in rule order.
@@ -90,7 +90,7 @@ pub fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<Pro
 
 /// Number of patterns of a rule that [`crowded`] counts.
 pub fn wildcards(rule: &RuleSpec) -> usize {
-    lookup::wildcards(rule).count()
+    literal::wildcards(rule).count()
 }
 
 pub(super) fn crowd_message(crowd: &CrowdedPattern) -> String {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::across;
-use crate::lookup;
+use crate::literal;
 use crate::problem::{Problem, quote};
 use crate::spec::{RuleFile, RuleSpec};
 
@@ -108,7 +108,7 @@ impl<'a> UnusableSearch<'a> {
         for count in 1.. {
             let left: Vec<usize> = (0..self.rules.len()).filter(|place| !self.found.contains_key(place)).collect();
             self.visits += left.len();
-            let crowds = lookup::crowded(left.iter().filter_map(|place| self.rules.get(*place)));
+            let crowds = literal::crowded(left.iter().filter_map(|place| self.rules.get(*place)));
             if crowds.is_empty() {
                 return;
             }
@@ -224,7 +224,7 @@ mod tests {
             crate::read("rules.yaml", &yaml).unwrap().rules.remove(0)
         };
         let (found, visits) = search((0..MANY).map(crowded).collect());
-        assert!(found.len() >= MANY - 2 * lookup::CROWD_MAX, "{}", found.len());
+        assert!(found.len() >= MANY - 2 * literal::CROWD_MAX, "{}", found.len());
         assert!(found.iter().all(|(_, code)| *code == across::CROWDED), "{:?}", found.first());
         assert!(visits <= (COUNTS_MAX + 2) * MANY, "{visits} visits at {MANY} rules");
     }

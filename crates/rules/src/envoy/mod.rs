@@ -2,7 +2,7 @@
 //!
 //! A file defines the limits of one domain: a tree of descriptors, one level for each entry of a request's descriptor.
 //! [`load`] reads files into [`EnvoyDomain`]s and reports every mistake with its position.
-//! [`RuleSet::assemble_with`](crate::ruleset::RuleSet::assemble_with) compiles each into a namespace: an ordinary rule
+//! `tollgate_ruleset::RuleSet::assemble_with` compiles each into a namespace: an ordinary rule
 //! for every descriptor with a limit, so that metrics, decision log, failure policies and generations work as for other
 //! rules, and the tree that finds these rules instead of conditions. Requests to such a namespace have the entries of
 //! one descriptor as custom attributes, in order.
@@ -16,7 +16,6 @@ mod load;
 mod metadata;
 mod name;
 mod read;
-mod rule;
 mod shrink;
 mod unit;
 
@@ -24,10 +23,7 @@ pub use client::{client_key, descriptor_key};
 pub use domain::{Allowance, EnvoyDescriptor, EnvoyDomain, RateLimit};
 pub use load::{Duplicates, EnvoyFile, load};
 pub use metadata::Metadata;
+pub use name::{OVERRIDE, label, rule_name};
 pub use read::read;
-pub use rule::EnvoyRule;
 pub use shrink::shrinkage;
 pub use unit::Unit;
-
-pub(crate) use name::{OVERRIDE, label, rule_name};
-pub(crate) use rule::DescriptorLevel;

@@ -12,7 +12,7 @@ const SHOWN_MAX: usize = 100;
 ///
 /// A name is a valid label and belongs to one path only: a path that is no label, or whose text is ambiguous, gets a
 /// digest.
-pub(crate) fn rule_name<'a>(path: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone) -> String {
+pub fn rule_name<'a>(path: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone) -> String {
     let (mut text, mut plain) = (String::new(), true);
     for (key, value) in path.clone() {
         if !text.is_empty() {
@@ -43,10 +43,10 @@ pub(crate) fn rule_name<'a>(path: impl Iterator<Item = (&'a str, Option<&'a str>
 }
 
 /// The name of the rule for limits that requests contain.
-pub(crate) const OVERRIDE: &str = "override";
+pub const OVERRIDE: &str = "override";
 
 /// The text with characters replaced that are not allowed in a header or a label.
-pub(crate) fn label(text: &str) -> String {
+pub fn label(text: &str) -> String {
     let kept = |letter: char| matches!(letter, ' '..='~') && letter != '"' && letter != '\\';
     text.trim().chars().map(|letter| if kept(letter) { letter } else { '_' }).collect()
 }

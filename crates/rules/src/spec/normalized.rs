@@ -7,7 +7,7 @@ use crate::pattern::Pattern;
 impl RuleSpec {
     /// The rule with the values in its conditions in `form`; `None` if they are already. Globs with inner stars are
     /// compared as written.
-    pub(crate) fn normalized(&self, form: Normalize) -> Option<RuleSpec> {
+    pub fn normalized(&self, form: Normalize) -> Option<RuleSpec> {
         if form == Normalize::None {
             return None;
         }

@@ -12,8 +12,8 @@ use tollgate_admin::FileRule;
 use tollgate_core::Digest;
 use tollgate_rules::envoy::{Duplicates, EnvoyDomain, EnvoyFile};
 use tollgate_rules::read::decode;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, envoy};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tracing::warn;
 
 use super::error::{RuleSourceError, Unreadable};

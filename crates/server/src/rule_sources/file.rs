@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use rustix::fs::OFlags;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{Report, RuleFile};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tracing::warn;
 
 use super::error::{RuleSourceError, Unreadable};

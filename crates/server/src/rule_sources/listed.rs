@@ -1,11 +1,11 @@
 //! Rules of files as the admin API lists them, the same for all kinds of files.
 
 use serde_json::{Map, Value, json};
-use tollgate_rules::envoy::EnvoyRule;
-use tollgate_rules::ruleset::{Rule, RuleSet};
 use tollgate_rules::spec::Enforcement;
 use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{RuleFile, document, duration};
+use tollgate_ruleset::EnvoyRule;
+use tollgate_ruleset::{Rule, RuleSet};
 
 use tollgate_admin::{FileKind, FileRule, to_object};
 

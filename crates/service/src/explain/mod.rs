@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use tollgate_control::Instant;
 use tollgate_core::{Sharing, Time, Wait};
 use tollgate_engine::{Decision, Ruling};
-use tollgate_rules::ActiveOverride;
-use tollgate_rules::ruleset::{Applicability, Explanation, KeyPart, RuleId};
+use tollgate_ruleset::ActiveOverride;
+use tollgate_ruleset::{Applicability, Explanation, KeyPart, RuleId};
 use tollgate_store_redis::key::BucketKey;
 
 use crate::render;
@@ -148,6 +148,9 @@ pub fn why_not(standing: &Applicability<'_>) -> Option<String> {
             format!("it counts by {part}, as a rule without `key_by` does, and the request has none")
         }
         Applicability::MissingKey { part } => format!("it counts by {part}, the request has none"),
+        Applicability::Unmetered { meters } => {
+            format!("it counts {}, and the request carries none of it", meters.join(", "))
+        }
         Applicability::NoSlot => "it counts requests in flight, and this one holds no slot".to_owned(),
     })
 }

@@ -1,8 +1,9 @@
 //! Explains a request against the rules in force. Nothing is charged.
 
 use serde_json::Value;
+use smallvec::SmallVec;
 use tollgate_core::Request;
-use tollgate_rules::ruleset::RequestError;
+use tollgate_ruleset::RequestError;
 use tollgate_store::Store;
 
 use super::{ExplainRequest, ExplainedRequest};
@@ -28,8 +29,8 @@ impl Service {
     /// The explanation of a request, as JSON. It names the keys of other clients that rules mention: mask it for
     /// callers that may not see them.
     pub async fn explain(&self, request: &CheckRequest<'_>) -> Result<Value, Unexplained> {
-        let custom = request.custom();
-        self.explain_request(request.request(&custom).peek()).await
+        let lists = request.lists();
+        self.explain_request(request.request(&lists).peek()).await
     }
 
     /// The same for a request in either format.
@@ -42,7 +43,7 @@ impl Service {
             let field = "descriptors".to_owned();
             Unexplained::Invalid(RequestError { code: "bad_descriptor", field, message })
         };
-        let parsed = ParsedRls::read(message, &self.engine.rules(), self.clock.now());
+        let parsed = ParsedRls::read(message, &self.engine.rules().rules);
         let parsed = parsed.map_err(|error| invalid(error.to_string()))?;
         match parsed.requests(0).first() {
             Some(request) if !parsed.has_refunds() => self.explain_request(request.peek()).await,
@@ -51,12 +52,13 @@ impl Service {
     }
 
     async fn explain_request(&self, request: Request<'_>) -> Result<Value, Unexplained> {
+        let unused: SmallVec<[(&str, u64); 2]> = request.costs.iter().map(|(meter, _)| (*meter, 0)).collect();
         let Ok(_permit) = self.explaining.try_acquire() else { return Err(Unexplained::Busy) };
         let mut json = Value::Null;
         for _ in 0..TRIES {
             let pinned = self.engine.rules();
             let explanations = pinned.rules.explain(&request, self.clock.wall()).map_err(Unexplained::Invalid)?;
-            let before = self.engine.look(&request.cost(0)).await;
+            let before = self.engine.look(&request.cost(0).with_costs(&unused)).await;
             let decision = self.engine.look(&request).await;
             let known = pinned.rules.client_attributes(&request);
             let case = ExplainedRequest { before, decision, shared: self.engine.store().is_shared(), known };

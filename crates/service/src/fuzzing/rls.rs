@@ -5,7 +5,7 @@ use tollgate_core::{ManualClock, Time};
 use tollgate_engine::{Engine, Verdict};
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
-use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
+use tollgate_ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_store::Memory;
 
 use crate::render::RenderConfig;
@@ -70,7 +70,9 @@ fn engine() -> Engine<Memory> {
 }
 
 fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLimitResponse, RlsError> {
-    let parsed = ParsedRls::read(request, &engine.rules(), NOW)?;
+    let generation = engine.rules();
+    let mut parsed = ParsedRls::read(request, &generation.rules)?;
+    parsed.split_into_rounds(&generation.rules, NOW)?;
     let mut rounds = Vec::new();
     for round in 0..parsed.rounds() {
         let decision = engine.decide_all_now(&parsed.requests(round));

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Limit, LimitKind, Span};
 use tollgate_engine::Ruling;
-use tollgate_rules::ruleset::Rule;
+use tollgate_ruleset::Rule;
 
 /// The limit of one rule, as a caller sees it.
 ///

@@ -2,8 +2,7 @@
 
 use tollgate_core::{Digest, Enforcement, Span, Time};
 use tollgate_engine::{DecidedBy, Decision, Pinned};
-use tollgate_rules::envoy::EnvoyRule;
-use tollgate_rules::ruleset::{Charges, Rule, RuleId};
+use tollgate_ruleset::{Charges, EnvoyRule, Rule, RuleId};
 
 use super::read::ParsedRls;
 use crate::service::Service;
@@ -20,7 +19,7 @@ pub(crate) struct CacheLookup {
 /// A descriptor that the cache refuses.
 pub(crate) struct CachedRefusal {
     /// The index of the descriptor.
-    pub(crate) place: u16,
+    pub(crate) index: u16,
     rule: RuleId,
     /// Units per window.
     pub(crate) requests: u64,
@@ -38,21 +37,21 @@ impl CacheLookup {
         let generation = service.engine.rules();
         let is_enforced = service.engine.enforcement() == Enforcement::Enforce;
         // An override may begin while an entry holds, without another generation.
-        if !parsed.is_domain || !is_enforced || generation.rules.is_dated() || parsed.rounds() > 1 {
+        if !parsed.is_domain || !is_enforced || generation.rules.has_dated_overrides() || parsed.rounds() > 1 {
             return CacheLookup::NONE;
         }
         let mut charges = Charges::default();
-        if generation.rules.charges_of_all(&parsed.requests(0), now, &mut charges).is_err() {
+        if generation.rules.charges_of_all(&parsed.requests(0), service.clock.wall(), &mut charges).is_err() {
             return CacheLookup::NONE;
         }
         let mut lookup = CacheLookup::NONE;
         for applied in &charges.applied {
-            let Some(charge) = applied.charge.and_then(|place| charges.charges.get(usize::from(place))) else {
+            let Some(charge) = applied.charge.and_then(|index| charges.charges.get(usize::from(index))) else {
                 continue;
             };
             match cache.find(charge.bucket, now) {
                 Some(end) => lookup.refusals.push(CachedRefusal {
-                    place: applied.request,
+                    index: applied.request,
                     rule: applied.rule,
                     requests: charge.limit.requests(),
                     reset_after: end.since(now),
@@ -60,7 +59,7 @@ impl CacheLookup {
                 None => lookup.asked.push((applied.request, applied.rule, charge.bucket)),
             }
         }
-        parsed.refuse_by_cache(lookup.refusals.iter().map(|refusal| refusal.place));
+        parsed.refuse_by_cache(lookup.refusals.iter().map(|refusal| refusal.index));
         CacheLookup { generation: Some(generation), ..lookup }
     }
 
@@ -71,8 +70,8 @@ impl CacheLookup {
     }
 
     /// The refusal of a descriptor.
-    pub(crate) fn refusal(&self, place: u16) -> Option<&CachedRefusal> {
-        self.refusals.iter().find(|refusal| refusal.place == place)
+    pub(crate) fn refusal(&self, index: u16) -> Option<&CachedRefusal> {
+        self.refusals.iter().find(|refusal| refusal.index == index)
     }
 
     /// Remembers the limits that refused, from `now` on, which is before the store was asked.
@@ -81,7 +80,7 @@ impl CacheLookup {
         for ruling in rounds.iter().flat_map(|decision| decision.rulings()) {
             let is_new = ruling.refused() && ruling.decided_by == DecidedBy::Store && parsed.is_counted(ruling.request);
             let Some(outcome) = ruling.outcome.filter(|_| is_new) else { continue };
-            let own = |(place, rule, _): &&(u16, RuleId, Digest)| *place == ruling.request && *rule == ruling.rule;
+            let own = |(index, rule, _): &&(u16, RuleId, Digest)| *index == ruling.request && *rule == ruling.rule;
             for (_, _, bucket) in self.asked.iter().filter(own) {
                 cache.insert(*bucket, now.after(outcome.reset_after), now);
             }
@@ -90,10 +89,10 @@ impl CacheLookup {
 }
 
 /// Forgets the buckets that a message refunds.
-pub(crate) fn forget_refunded(service: &Service, parsed: &ParsedRls<'_>, now: Time) {
+pub(crate) fn forget_refunded(service: &Service, parsed: &ParsedRls<'_>) {
     let Some(cache) = service.rls_cache.as_ref().filter(|_| parsed.has_refunds()) else { return };
     let mut charges = Charges::default();
-    if service.engine.rules().rules.charges_of_all(&parsed.refunds(), now, &mut charges).is_ok() {
+    if service.engine.rules().rules.charges_of_all(&parsed.refunds(), service.clock.wall(), &mut charges).is_ok() {
         charges.charges.iter().for_each(|charge| cache.forget(charge.bucket));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use tollgate_rules::ruleset::CompileOptions;
+use tollgate_ruleset::CompileOptions;
 use tollgate_store_redis::{BucketReader, Finding, RedisConfig};
 
 use crate::secrets::SecretKeys;

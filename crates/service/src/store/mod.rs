@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{Charge, Clock, Receipt, Span};
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::{ChangeListener, RedisStore};
 

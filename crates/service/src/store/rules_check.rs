@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 use tollgate_core::{Clock, Time};
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 use tollgate_store_redis::{NodeRules, RedisStore};
 
 /// A fingerprint of everything that decides.
@@ -92,7 +92,7 @@ impl RulesComparison {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_rules::ruleset::CompileOptions;
+    use tollgate_ruleset::CompileOptions;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use sfv::{BareItem, Dictionary, Item, List, ListEntry, Parser};
 use tollgate_core::{Attribute, Span};
 use tollgate_engine::Decision;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::spec::{LimitSpec, RuleFile, RuleSpec};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_service::Reply;
 use tollgate_service::render::{Jitter, RenderConfig, ResponseOptions, write_decision};
 

@@ -7,7 +7,7 @@ mod texts;
 
 use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
 use tollgate_engine::{Decision, Engine};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_service::Reply;
 use tollgate_service::render::{RenderConfig, ResponseOptions, write_decision};
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
@@ -50,7 +50,7 @@ fn user(id: &str) -> Request<'_> {
 }
 
 fn by_status() -> ResponseOptions {
-    ResponseOptions { refuse_by_status: Some(true), ..ResponseOptions::default() }
+    ResponseOptions { deny_by_status: Some(true), ..ResponseOptions::default() }
 }
 
 fn rendered(decision: &Decision, asking: &ResponseOptions, config: &RenderConfig) -> Reply {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use tollgate_core::{Attribute, Digest, Request, Time};
-use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
+use tollgate_ruleset::{Charges, CompileOptions, RuleSet};
 
 use super::{addresses, spelling};
 

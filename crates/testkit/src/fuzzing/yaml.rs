@@ -3,8 +3,8 @@
 use tollgate_core::{Attribute, Request, SlotId, Time};
 use tollgate_rules::lint::lint_text;
 use tollgate_rules::report::Report;
-use tollgate_rules::ruleset::{Applicability, Charges, CompileOptions, RuleSet};
 use tollgate_rules::{Pattern, Problem, RuleFile, RuleSpec, Severity, Tail, format, lint, read, read_bytes};
+use tollgate_ruleset::{Applicability, Charges, CompileOptions, RuleSet};
 
 /// Longest message, help or line of a report, in characters.
 const SHOWN_MAX: usize = 2_000;

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tollgate_core::{ManualClock, Request, Span, Time};
 use tollgate_engine::{Decision, Engine, Ruling};
-use tollgate_rules::envoy::{EnvoyRule, Unit};
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_rules::envoy::Unit;
+use tollgate_ruleset::EnvoyRule;
+use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
 
 pub(super) fn file() -> Value {

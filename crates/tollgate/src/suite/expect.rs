@@ -6,8 +6,8 @@ use tollgate_core::{Span, Wait};
 use tollgate_engine::{Decision, Verdict};
 use tollgate_rules::duration;
 use tollgate_rules::problem::Problems;
-use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::yaml::YamlKind;
+use tollgate_ruleset::RuleSet;
 
 use super::field::FieldValue;
 

@@ -1,7 +1,7 @@
 //! A parsed test table.
 
 use tollgate_core::Time;
-use tollgate_rules::ruleset::RuleSet;
+use tollgate_ruleset::RuleSet;
 
 use super::step::TestStep;
 

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Outcome, Span, Wait};
 use tollgate_engine::{Decision, Ruling};
-use tollgate_rules::ruleset::Rule;
+use tollgate_ruleset::Rule;
 
 use super::view::{DecisionView, RowVerdict, RulingRow, room_text, wait_text};
 use crate::render::visible;

@@ -1,0 +1,90 @@
+//! The directories of a namespace, bound to its attributes and rules.
+
+use smallvec::SmallVec;
+use tollgate_core::{Secret, Time};
+use tollgate_rules::Normalize;
+
+use super::attributes::{AttrId, Attributes};
+use super::rule::Rule;
+use crate::directory::{Directory, PackedOverride};
+
+/// Directories in order of precedence; that of the file comes first.
+#[derive(Debug, Default)]
+pub(super) struct BoundDirectories {
+    pub(super) all: Vec<BoundDirectory>,
+    /// Kinds of identities with an entry; others need not be hashed.
+    pub(super) kinds: u8,
+}
+
+/// A directory with the attribute numbers of its namespace.
+#[derive(Debug)]
+pub(super) struct BoundDirectory {
+    pub(super) directory: Directory,
+    /// The namespace's number of each attribute of the directory; `None` if no rule uses it.
+    pub(super) attributes: Vec<Option<AttrId>>,
+}
+
+/// The number of a rule that a directory does not know.
+const UNKNOWN: u32 = u32::MAX;
+
+impl BoundDirectories {
+    /// Binds the directories that have entries.
+    pub(super) fn new(directories: impl Iterator<Item = Directory>, attributes: &Attributes) -> BoundDirectories {
+        let bound = |directory: Directory| {
+            let attributes = directory.attribute_names().map(|name| attributes.find(name)).collect();
+            BoundDirectory { directory, attributes }
+        };
+        let all: Vec<BoundDirectory> = directories.filter(|directory| directory.kinds() != 0).map(bound).collect();
+        let kinds = all.iter().fold(0, |kinds, bound| kinds | bound.directory.kinds());
+        BoundDirectories { all, kinds }
+    }
+
+    /// Sets the numbers of each rule in the directories.
+    pub(super) fn number(&self, rules: &mut [Rule]) {
+        for rule in rules {
+            let number = |bound: &BoundDirectory| bound.directory.rule_number(&rule.name).unwrap_or(UNKNOWN);
+            rule.numbers = self.all.iter().map(number).collect();
+        }
+    }
+
+    pub(super) fn suit(&self, secret: Secret, ipv6_prefix: u8, form: Normalize) -> bool {
+        self.all.iter().all(|bound| bound.directory.suits(secret, ipv6_prefix, form))
+    }
+
+    pub(super) fn are_dated(&self) -> bool {
+        self.all.iter().any(|bound| bound.directory.is_dated())
+    }
+
+    pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().flat_map(|bound| bound.directory.tiers())
+    }
+
+    /// Number of overrides of a rule.
+    pub(super) fn overrides_of(&self, rule: &Rule) -> usize {
+        let numbered = self.all.iter().zip(&rule.numbers);
+        numbered.map(|(bound, number)| bound.directory.overrides_of(*number)).sum()
+    }
+}
+
+/// The overrides of all identities of one request, the most specific identity first.
+#[derive(Debug, Default)]
+pub(super) struct RequestOverrides<'a> {
+    found: SmallVec<[(usize, &'a [PackedOverride]); 4]>,
+}
+
+impl<'a> RequestOverrides<'a> {
+    pub(super) fn add(&mut self, directory: usize, overrides: &'a [PackedOverride]) {
+        if !overrides.is_empty() {
+            self.found.push((directory, overrides));
+        }
+    }
+
+    /// The override of `rule` that is in force at `wall`.
+    #[inline]
+    pub(super) fn of(&self, rule: &Rule, wall: Time) -> Option<&'a PackedOverride> {
+        self.found.iter().find_map(|(directory, overrides)| {
+            let number = rule.numbers.get(*directory)?;
+            overrides.iter().find(|other| other.rule == *number && other.holds(wall))
+        })
+    }
+}

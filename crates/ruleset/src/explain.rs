@@ -1,0 +1,189 @@
+//! Explains why a rule applies to a request or not, with the same evaluation as the hot path.
+
+use tollgate_core::{Charge, Request, Time};
+use tollgate_rules::spec::Enforcement;
+
+use super::bucket_key::part_of;
+use super::charges::{ChargeTerms, Exemptions, RuleEvaluation, charge_of};
+use super::facts::RequestFacts;
+use super::matching::{attribute_holds, endpoint_holds};
+use super::rule::Rule;
+use super::{CompiledNamespace, RuleSet};
+use crate::directory::ActiveOverride;
+
+/// How one rule evaluates one request.
+#[derive(Debug)]
+pub struct Explanation<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// Whether it applies, and if not, why.
+    pub applicability: Applicability<'a>,
+    /// The parts of its key; a part that the request lacks has no value.
+    pub key: Vec<KeyPart>,
+    /// Number of overrides of this rule, for all clients.
+    pub overrides: usize,
+    /// The override that is in force for this request.
+    pub active_override: Option<ActiveOverride>,
+}
+
+/// Whether a rule applies.
+#[derive(Debug)]
+pub enum Applicability<'a> {
+    /// It applies and makes this charge.
+    Applies {
+        /// The charge.
+        charge: Box<Charge>,
+        /// An override or the request changed the limit.
+        overridden: bool,
+    },
+    /// It applies and sets no limit for this request.
+    Unlimited,
+    /// It is switched off.
+    Off,
+    /// A condition does not hold.
+    NoMatch {
+        /// The attribute of the condition.
+        attribute: String,
+        /// The patterns of the rule.
+        wanted: String,
+        /// The value in the request.
+        found: Option<String>,
+    },
+    /// Another rule exempts the request from it.
+    Exempted {
+        /// That rule.
+        by: &'a Rule,
+    },
+    /// The request lacks a key part, and the rule skips such requests.
+    MissingKey {
+        /// The alternatives of that part, joined by `|`.
+        part: String,
+    },
+    /// It counts requests in flight, and this request has no slot.
+    NoSlot,
+    /// The request carries none of its meters.
+    Unmetered {
+        /// Their names.
+        meters: Vec<String>,
+    },
+}
+
+/// One part of a key.
+#[derive(Debug)]
+pub struct KeyPart {
+    /// The attribute that fills it, or all alternatives.
+    pub attribute: String,
+    /// Its value; `None` if the request lacks it.
+    pub value: Option<String>,
+}
+
+pub(super) fn explain<'a>(
+    set: &'a RuleSet,
+    namespace: &'a CompiledNamespace,
+    request: &Request<'_>,
+    facts: &RequestFacts<'_>,
+    wall: Time,
+) -> Vec<Explanation<'a>> {
+    let rules = set.rules.get(namespace.rules.clone()).unwrap_or_default().iter();
+    let matched: Vec<&Rule> =
+        rules.clone().filter(|rule| rule.spec.mode != Enforcement::Off && rule.conditions.hold(facts)).collect();
+    let exempt = Exemptions::of(&matched, |rule| {
+        charge_of(rule, request, facts, wall, ChargeTerms { identities: true, ..ChargeTerms::default() }).applies()
+    });
+    rules
+        .map(|rule| Explanation {
+            rule,
+            applicability: applicability(rule, namespace, request, facts, wall, &exempt),
+            key: key_parts(rule, namespace, facts),
+            overrides: namespace.directories.overrides_of(rule),
+            active_override: facts
+                .held(namespace, rule, wall, set.secret)
+                .map(|(identity, held)| held.shown(identity.client_key())),
+        })
+        .collect()
+}
+
+fn applicability<'a>(
+    rule: &'a Rule,
+    namespace: &CompiledNamespace,
+    request: &Request<'_>,
+    facts: &RequestFacts<'_>,
+    wall: Time,
+    exempt: &Exemptions<'a>,
+) -> Applicability<'a> {
+    if rule.spec.mode == Enforcement::Off {
+        return Applicability::Off;
+    }
+    if let Some(mismatch) = mismatches(rule, namespace, facts).next() {
+        return mismatch;
+    }
+    if let Some(by) = exempt.by(rule) {
+        return Applicability::Exempted { by };
+    }
+    match charge_of(rule, request, facts, wall, ChargeTerms { identities: true, ..ChargeTerms::default() }) {
+        RuleEvaluation::Charge(charge, _) => {
+            let overridden = facts.overrides.of(rule, wall).is_some();
+            Applicability::Applies { charge: Box::new(charge), overridden }
+        }
+        RuleEvaluation::Unlimited => Applicability::Unlimited,
+        RuleEvaluation::NoSlot => Applicability::NoSlot,
+        RuleEvaluation::Unmetered => Applicability::Unmetered { meters: rule.meter_names() },
+        RuleEvaluation::BadLimit(error) => {
+            Applicability::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None }
+        }
+        RuleEvaluation::Missing => Applicability::MissingKey { part: missing_part(rule, namespace, facts) },
+    }
+}
+
+/// The first part of the key that the request lacks: its alternatives, joined by `|`.
+pub(super) fn missing_part(rule: &Rule, namespace: &CompiledNamespace, facts: &RequestFacts<'_>) -> String {
+    let missing = rule.key.iter().find(|part| part_of(part, facts).is_none());
+    let names = missing.into_iter().flatten().map(|id| namespace.attributes.name(*id));
+    names.collect::<Vec<_>>().join("|")
+}
+
+/// The conditions that do not hold, attributes first.
+pub(super) fn mismatches<'r, 'a>(
+    rule: &'r Rule,
+    namespace: &'r CompiledNamespace,
+    facts: &'r RequestFacts<'_>,
+) -> impl Iterator<Item = Applicability<'a>> {
+    let failing = rule.conditions.attributes.iter().filter(|(id, matcher)| !attribute_holds(*id, matcher, facts));
+    let attributes = failing.map(|(id, matcher)| {
+        let matcher = &matcher.matcher;
+        let any = matcher.any.iter().map(ToString::to_string);
+        let none = matcher.none.iter().map(|pattern| format!("!{pattern}"));
+        Applicability::NoMatch {
+            attribute: namespace.attributes.name(*id).to_owned(),
+            wanted: any.chain(none).collect::<Vec<_>>().join(", "),
+            found: facts.value(*id).map(ToOwned::to_owned),
+        }
+    });
+    let failing = rule.conditions.endpoint.iter().filter(|matcher| !endpoint_holds(matcher, facts));
+    let endpoint = failing.map(|endpoint| {
+        let any = endpoint.matcher.any.iter().map(ToString::to_string);
+        let none = endpoint.matcher.none.iter().map(|pattern| format!("!{pattern}"));
+        Applicability::NoMatch {
+            attribute: "endpoint".to_owned(),
+            wanted: any.chain(none).collect::<Vec<_>>().join(", "),
+            found: facts.endpoint().map(|(method, path)| match method {
+                Some(method) => format!("{method} {path}"),
+                None => path.to_owned(),
+            }),
+        }
+    });
+    attributes.chain(endpoint)
+}
+
+pub(super) fn key_parts(rule: &Rule, namespace: &CompiledNamespace, facts: &RequestFacts<'_>) -> Vec<KeyPart> {
+    let describe = |part: &Vec<_>| match part_of(part, facts) {
+        Some((id, _)) => {
+            KeyPart { attribute: namespace.attributes.name(id).to_owned(), value: Some(rule.key_text(id, facts)) }
+        }
+        None => {
+            let names = part.iter().map(|id| namespace.attributes.name(*id));
+            KeyPart { attribute: names.collect::<Vec<_>>().join("|"), value: None }
+        }
+    };
+    rule.key.iter().map(describe).collect()
+}

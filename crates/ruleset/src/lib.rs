@@ -1,0 +1,382 @@
+//! Compiled rules: immutable, indexed, and turned into charges without allocating.
+//!
+//! A [`RuleSet`] is compiled from whole [`RuleFile`]s and then only read. For a request it returns the buckets to
+//! charge and their limits. The cost depends on the rules that match, not on all rules: each rule is indexed under its
+//! rarest condition (`index`), and clients and overrides are looked up by identity (`directories`). Nothing here keeps
+//! state, reads a clock or decides.
+
+mod attributes;
+mod body;
+mod bucket_key;
+mod buckets;
+mod charges;
+mod compile;
+mod defaults;
+mod directories;
+pub mod directory;
+mod domain;
+mod envoy_rule;
+mod explain;
+mod facts;
+mod fast_hash;
+mod fingerprint;
+mod index;
+mod input;
+mod layers;
+mod limit;
+mod lookup;
+mod matching;
+mod naming;
+mod normalized;
+mod previous;
+mod quota;
+mod rule;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
+use tollgate_rules::Normalize;
+use tollgate_rules::envoy::EnvoyDomain;
+use tollgate_rules::path::EscapedSlash;
+use tollgate_rules::problem::Problems;
+use tollgate_rules::spec::RuleFile;
+
+pub use self::buckets::ClientBuckets;
+pub use self::charges::{AppliedRule, Charges};
+pub use self::directory::{ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key};
+pub use self::envoy_rule::EnvoyRule;
+pub use self::explain::{Applicability, Explanation, KeyPart};
+pub use self::facts::RequestError;
+pub use self::input::{CompileOptions, DomainRules, NamespaceRules};
+pub use self::naming::{generated_names, stable_names};
+pub use self::rule::{Rule, RuleBody, RuleId};
+
+use self::attributes::{AttrId, Attributes};
+use self::charges::ChargeSink;
+use self::directories::BoundDirectories;
+use self::domain::{DescriptorRequest, DomainIndex, ReplacedRules};
+use self::facts::RequestFacts;
+use self::layers::LayeredIndex;
+use self::normalized::NormalizedValues;
+use crate::fast_hash::FastMap;
+
+/// One immutable version of all rules of all namespaces.
+#[derive(Debug)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+    namespaces: FastMap<String, CompiledNamespace>,
+    secret: Secret,
+    seed: u64,
+    dated_overrides: bool,
+    quotas: bool,
+}
+
+/// The rules of one namespace, and the settings for reading its requests.
+#[derive(Debug)]
+struct CompiledNamespace {
+    index: LayeredIndex,
+    /// Indices of its rules in the set.
+    rules: Range<usize>,
+    /// Number of rules from the file; they come first, and the others are sorted by name.
+    own: usize,
+    attributes: Attributes,
+    directories: BoundDirectories,
+    /// Whether some client has a tier; otherwise tiers need no lookup.
+    tiers: bool,
+    ipv6_prefix: u8,
+    escaped_slash: EscapedSlash,
+    /// The form in which values are compared and counted.
+    normalize: Normalize,
+    /// The meters of its rules, besides `requests`.
+    meters: BTreeSet<String>,
+    /// For a domain of Envoy files: the tree that finds rules instead of conditions.
+    domain: Option<Box<DomainIndex>>,
+}
+
+impl CompiledNamespace {
+    fn without_rules() -> CompiledNamespace {
+        CompiledNamespace {
+            index: LayeredIndex::default(),
+            rules: 0..0,
+            own: 0,
+            attributes: Attributes::new(),
+            directories: BoundDirectories::default(),
+            tiers: false,
+            ipv6_prefix: 64,
+            escaped_slash: EscapedSlash::default(),
+            normalize: Normalize::None,
+            meters: BTreeSet::new(),
+            domain: None,
+        }
+    }
+}
+
+impl CompiledNamespace {
+    /// The request's values in the namespace's Unicode form; `None` if they are already, as nearly always.
+    #[inline]
+    fn rewritten(&self, request: &Request<'_>) -> Option<NormalizedValues> {
+        match self.normalize {
+            Normalize::None => None,
+            form => NormalizedValues::new(form, request),
+        }
+    }
+
+    /// Rejects a request with a meter that no rule counts: a misspelt one would never be charged.
+    #[inline]
+    fn know_meters(&self, request: &Request<'_>) -> Result<(), RequestError> {
+        match request.costs.iter().find(|(name, _)| !self.meters.contains(*name)) {
+            None => Ok(()),
+            Some((name, _)) => Err(RequestError::unknown_meter(name, &self.meters)),
+        }
+    }
+}
+
+impl RuleSet {
+    /// Compiles files, one per namespace, or returns all problems.
+    pub fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
+        let parts: Vec<NamespaceRules<'_>> =
+            files.iter().map(|file| NamespaceRules { file, rules: &[], directories: &[] }).collect();
+        RuleSet::assemble(&parts, options)
+    }
+
+    /// Compiles files, one per namespace, with their directories. Directories may be large: they are shared, neither
+    /// copied nor scanned. Overrides of rules that do not exist are ignored.
+    pub fn assemble(parts: &[NamespaceRules<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
+        RuleSet::assemble_with(parts, &[], options)
+    }
+
+    /// Compiles files and domains of Envoy files; each domain is a namespace.
+    pub fn assemble_with(
+        parts: &[NamespaceRules<'_>],
+        domains: &[EnvoyDomain],
+        options: &CompileOptions,
+    ) -> Result<RuleSet, Problems> {
+        let modes = BTreeMap::new();
+        let domains: Vec<DomainRules<'_>> =
+            domains.iter().map(|domain| DomainRules { domain, directories: &[], modes: &modes }).collect();
+        RuleSet::assemble_all(parts, &domains, options)
+    }
+
+    /// Compiles files and domains, with overrides and operator modes for the rules of domains.
+    pub fn assemble_all(
+        parts: &[NamespaceRules<'_>],
+        domains: &[DomainRules<'_>],
+        options: &CompileOptions,
+    ) -> Result<RuleSet, Problems> {
+        compile::assemble(parts, domains, options, None)
+    }
+
+    /// Compiles the successor of this set. Unchanged rules are shared with it, and the index is reused while few rules
+    /// changed, so the cost depends on the change.
+    pub fn compile_successor(
+        &self,
+        parts: &[NamespaceRules<'_>],
+        domains: &[DomainRules<'_>],
+        options: &CompileOptions,
+    ) -> Result<RuleSet, Problems> {
+        compile::assemble(parts, domains, options, Some(self))
+    }
+
+    /// A set without rules, which allows every request.
+    pub fn empty() -> RuleSet {
+        RuleSet {
+            rules: Vec::new(),
+            namespaces: FastMap::default(),
+            secret: Secret::new([0; 16]),
+            seed: 0,
+            dated_overrides: false,
+            quotas: false,
+        }
+    }
+
+    /// All rules, in the order of their files; a [`RuleId`] is an index into this list.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The rule with that id.
+    pub fn rule(&self, id: RuleId) -> Option<&Rule> {
+        self.rules.get(id.0 as usize)
+    }
+
+    /// The rule of that name.
+    pub fn rule_named(&self, namespace: &str, name: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.namespace == namespace && rule.name == name)
+    }
+
+    /// True if the rules of this namespace come from envoyproxy/ratelimit files. Its requests have the entries of one
+    /// descriptor as custom attributes, in order, including built-in names. Responses follow the table at the field
+    /// `envoy` of [`Rule`].
+    pub fn is_domain(&self, namespace: &str) -> bool {
+        self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
+    }
+
+    /// True if some rule is a quota.
+    #[inline]
+    pub fn has_quotas(&self) -> bool {
+        self.quotas
+    }
+
+    /// True if decisions depend on the wall clock: some override has a start or an end, or a rule is a quota.
+    pub fn is_dated(&self) -> bool {
+        self.dated_overrides || self.quotas
+    }
+
+    /// True if some override has a start or an end.
+    pub fn has_dated_overrides(&self) -> bool {
+        self.dated_overrides
+    }
+
+    /// All tiers of rules and clients, sorted: the values of the metric label.
+    pub fn tiers(&self) -> Vec<&str> {
+        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.directories.tiers());
+        let mut tiers: Vec<&str> = self.rules.iter().flat_map(Rule::tiers).chain(of_clients).collect();
+        tiers.sort_unstable();
+        tiers.dedup();
+        tiers
+    }
+
+    /// The tier of a request: as sent, or from the client directory.
+    pub fn tier_of<'a>(&'a self, request: &Request<'a>) -> Option<&'a str> {
+        if let sent @ Some(_) = request.get(Attribute::Tier) {
+            return sent;
+        }
+        let namespace = self.namespaces.get(request.namespace)?;
+        if !namespace.tiers {
+            return None;
+        }
+        if let Some(values) = namespace.rewritten(request) {
+            let tier = values.with(request, |request| self.tier_of(request).map(str::to_owned))?;
+            return namespace.directories.tiers().find(|known| **known == tier);
+        }
+        let mut facts = RequestFacts::new(namespace);
+        facts.identify(namespace, request, self.secret).ok()?;
+        facts.sent_or_known(AttrId::TIER)
+    }
+
+    /// Adds the charges of one request to `charges`. Pure: the same request, time and random number give the same
+    /// charges. Several requests that are added to the same `charges` are decided together, all or nothing.
+    ///
+    /// An invalid request is an error and adds nothing.
+    pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
+        let number = charges.next_request();
+        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
+        if let Some(domain) = &namespace.domain {
+            let sink = charges.sink(number);
+            return domain.collect(self, &DescriptorRequest { namespace, request, wall }, &[], sink);
+        }
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.sink(number)));
+        }
+        self.charge_rules(namespace, request, wall, charges.sink(number))
+    }
+
+    #[inline]
+    fn charge_rules(
+        &self,
+        namespace: &CompiledNamespace,
+        request: &Request<'_>,
+        wall: Time,
+        sink: ChargeSink<'_>,
+    ) -> Result<(), RequestError> {
+        let mut facts = RequestFacts::new(namespace);
+        facts.gather(namespace, request, self.secret)?;
+        namespace.know_meters(request)?;
+        if request.purpose == Purpose::Mention {
+            return Ok(());
+        }
+        charges::collect(self, namespace, request, &facts, wall, sink)
+    }
+
+    /// Adds the charges of requests that are decided together. In a domain of Envoy files, the rule of one request may
+    /// replace the rules of others.
+    pub fn charges_of_all(
+        &self,
+        requests: &[Request<'_>],
+        wall: Time,
+        charges: &mut Charges,
+    ) -> Result<(), RequestError> {
+        let [first, _, ..] = requests else {
+            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
+        };
+        let mut replaced = ReplacedRules::new();
+        let namespace = |request: &Request<'_>| self.namespaces.get(request.namespace);
+        let domain = |request: &Request<'_>| namespace(request)?.domain.as_deref();
+        // Only domains have rules that replace those of other requests.
+        if domain(first).is_none() {
+            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
+        }
+        for request in requests {
+            if let Some(domain) = domain(request) {
+                domain.add_replaced(self, request, &mut replaced);
+            }
+        }
+        requests.iter().try_for_each(|request| match namespace(request).zip(domain(request)) {
+            Some((namespace, domain)) => {
+                let number = charges.next_request();
+                let descriptor = DescriptorRequest { namespace, request, wall };
+                domain.collect(self, &descriptor, &replaced, charges.sink(number))
+            }
+            None => self.charges(request, wall, charges),
+        })
+    }
+
+    /// Attributes of the client of a request from the directories: tier, organisation, and others.
+    pub fn client_attributes(&self, request: &Request<'_>) -> Vec<(String, String)> {
+        let Some(namespace) = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none())
+        else {
+            return Vec::new();
+        };
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.client_attributes(request));
+        }
+        let mut facts = RequestFacts::new(namespace);
+        let read = facts.identify(namespace, request, self.secret);
+        if read.is_ok() { facts.known(namespace, self.secret) } else { Vec::new() }
+    }
+
+    /// Whether a request is valid; evaluates no rule.
+    #[cold]
+    pub fn readable(&self, request: &Request<'_>) -> Result<(), RequestError> {
+        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
+        if namespace.domain.is_some() {
+            return domain::readable(request);
+        }
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.readable(request));
+        }
+        namespace.know_meters(request)?;
+        RequestFacts::new(namespace).gather(namespace, request, self.secret)
+    }
+
+    /// How each rule of the request's namespace evaluates the request. Slow and complete, for diagnostics.
+    pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
+        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
+        if let Some(domain) = &namespace.domain {
+            return domain.explain(self, &DescriptorRequest { namespace, request, wall });
+        }
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.explain(request, wall));
+        }
+        let mut facts = RequestFacts::new(namespace);
+        facts.gather(namespace, request, self.secret)?;
+        Ok(explain::explain(self, namespace, request, &facts, wall))
+    }
+
+    /// The buckets that each rule of the request's namespace may have for the client of the request. Slow, for
+    /// diagnostics. Empty for a domain of Envoy files, whose buckets are not determined by a client.
+    pub fn buckets(&self, request: &Request<'_>, wall: Time) -> Result<Vec<ClientBuckets<'_>>, RequestError> {
+        let namespace = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none());
+        let Some(namespace) = namespace else { return Ok(Vec::new()) };
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.buckets(request, wall));
+        }
+        let mut facts = RequestFacts::new(namespace);
+        facts.gather(namespace, request, self.secret)?;
+        Ok(buckets::buckets(self, namespace, request, &facts, wall))
+    }
+}
+
+#[cfg(test)]
+mod tests;
