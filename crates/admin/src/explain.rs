@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tollgate_control::record::Role;
 use tollgate_control::{Control, OverrideFilter, Page};
 use tollgate_service::Unexplained;
-use tollgate_service::check_request::read_check;
+use tollgate_service::explain::ExplainRequest;
 
 use super::access::{AdminAccess, NamespaceScope};
 use super::call::AdminCall;
@@ -16,7 +16,7 @@ use super::response::AdminResponse;
 const LOOKED_UP_MAX: usize = 100;
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[AdminEndpoint {
-    detail: "Takes what `/v1/check` takes; charges nothing.",
+    detail: "Takes what `/v1/check` takes, or `domain` and one of `descriptors` as Envoy sends them; charges nothing.",
     access: AdminAccess::Needs(Role::Viewer),
     scope: NamespaceScope::Nothing,
     body: RequestBody::Json(&["ExplainInput"]),
@@ -32,13 +32,13 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[AdminEndpoint {
 }];
 
 async fn explain(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let request = read_check(call.body).map_err(|fault| {
+    let request = ExplainRequest::read(call.body).map_err(|fault| {
         AdminProblem::of_fault(&fault.field, fault.code, fault.detail.clone(), "send what /v1/check takes")
     })?;
     if call.identity().is_some_and(|identity| !identity.may_see(request.namespace())) {
         return Err(AdminProblem::new(403, "other_namespace", "This token is not for the namespace of the request."));
     }
-    let mut json = call.state.service.explain(&request).await.map_err(|why| match why {
+    let mut json = call.state.service.explain_any(&request).await.map_err(|why| match why {
         Unexplained::Busy => AdminProblem::new(503, "busy", "Another explanation is being made; try again."),
         Unexplained::Invalid(error) => {
             AdminProblem::of_fault(&error.field, error.code, error.message.clone(), "send what /v1/check takes")

@@ -13,7 +13,7 @@ use tollgate_control::record::{
 use tollgate_control::{ClientFilter, Control, Edit, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::yaml::YamlNode;
-use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, RuleFile, document, read};
+use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, Problem, RuleFile, document, lint_text, read};
 use tollgate_ruleset::{CompileOptions, RuleSet, stable_names};
 
 use super::access::AdminAccess;
@@ -25,7 +25,7 @@ use super::resource::{self, Resource};
 use super::response::AdminResponse;
 use super::rules::RuleResource;
 use super::tree;
-use super::{changes, percent};
+use super::{changes, percent, warnings};
 
 /// Entries per page that are read from the database.
 const PIECE: u32 = 1000;
@@ -98,7 +98,7 @@ pub(super) async fn import(call: &AdminCall<'_>) -> Result<AdminResponse, AdminP
         }
     }
     let applied = resource::apply(call, edits, "import").await?;
-    Ok(changes::response(call, &applied))
+    Ok(changes::response_with(call, &applied, warnings::of_file(file.warnings)))
 }
 
 fn interrupted() -> AdminProblem {
@@ -323,6 +323,8 @@ struct ImportFile {
     shown: HashMap<String, String>,
     /// Settings that the file contains.
     named: HashSet<&'static str>,
+    /// Warnings about the file.
+    warnings: Vec<Problem>,
 }
 
 impl ImportFile {
@@ -336,6 +338,7 @@ impl ImportFile {
             let help = format!("call it with ?namespace={other}, or take the line out of the file");
             return Err(AdminProblem::of_fault("namespace", "other-namespace", message, &help));
         }
+        let (warnings, _) = lint_text(&file, text).into_parts();
         file.namespace = namespace.to_owned();
         let names = names(&file)?;
         let trees = document::rules_of(&root).iter().map(|rule| document::explicit(rule, &file));
@@ -351,7 +354,7 @@ impl ImportFile {
         let rules = ids.into_iter().zip(documents).collect();
         let named = ["ipv6_prefix", "escaped_slash", "allow_block_all", "normalize"].into_iter();
         let named = named.filter(|name| root.get(name).is_some()).collect();
-        Ok(ImportFile { rules, shown, named, file })
+        Ok(ImportFile { rules, shown, named, warnings, file })
     }
 
     /// The settings of the namespace after the import.

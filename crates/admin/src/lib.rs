@@ -58,6 +58,7 @@ mod state;
 mod tokens;
 mod tree;
 mod violations;
+mod warnings;
 
 pub use access::{AdminAccess, NamespaceScope};
 pub use api::{AdminApi, PreparedAdmin};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use tollgate_net::{Drain, Peer};
+use tollgate_service::RlsLocalCache;
 use tollgate_service::refusal::write_json;
 use tollgate_service::{ApiError, HealthDetail, Reply, Service, with_deadline};
 use tollgate_telemetry::{Exposition, RlsCallEnd, Scrape};
@@ -129,6 +130,9 @@ impl OperatorPages {
         }
         for (name, count) in stats.all() {
             lines += &format!("ratelimit.service.rate_limit.{name}: {count}\n");
+        }
+        for (name, count) in self.service.rls_cache.iter().flat_map(RlsLocalCache::figures) {
+            lines += &format!("ratelimit.localcache.{name}: {count}\n");
         }
         lines
     }

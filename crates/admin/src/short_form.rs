@@ -7,6 +7,7 @@ use tollgate_control::FieldError;
 use tollgate_rules::duration;
 
 use super::problem::{AdminProblem, MapProblem, fault};
+use super::warnings;
 
 /// Fields of the short form, and their paths in the full form.
 const FIELDS: &[(&str, &[&str])] = &[
@@ -141,7 +142,7 @@ pub(super) fn to_short_form(full: &Value) -> Value {
     let part = |name: &str| limit.and_then(|limit| limit.get(name)).cloned();
     let condition = |name: &str| full.get("match").and_then(|conditions| conditions.get(name)).cloned();
     let window = part("window").as_ref().and_then(Value::as_str).and_then(|text| duration::parse(text).ok());
-    json!({
+    let mut short = json!({
         "rule_id": full.get("rule_id"),
         "endpoint_pattern": condition("endpoint").unwrap_or_else(|| "*".into()),
         "key_type": full.get("key_by").map_or_else(|| "client_key".to_owned(), key_type),
@@ -151,7 +152,21 @@ pub(super) fn to_short_form(full: &Value) -> Value {
         "tier": condition("tier"),
         "created_at": full.get("created_at"),
         "updated_at": full.get("updated_at"),
-    })
+    });
+    if let Some(warnings) = full.get("warnings").and_then(Value::as_array) {
+        warnings::add(&mut short, warnings.iter().cloned().map(rename_warning).collect());
+    }
+    short
+}
+
+/// Renames the field of a warning to that of the short form.
+fn rename_warning(mut warning: Value) -> Value {
+    let field = warning.get("field").and_then(Value::as_str).unwrap_or_default();
+    let name = FIELDS.iter().find(|(_, path)| field == path.join(".")).map(|(name, _)| *name);
+    if let (Some(name), Value::Object(members)) = (name, &mut warning) {
+        members.insert("field".to_owned(), name.into());
+    }
+    warning
 }
 
 /// The algorithm, by its name in the short form; null without a limit.

@@ -23,6 +23,8 @@ pub struct EnvoySettings {
     pub stop_counting: bool,
     /// Whether calls that cannot be decided are answered with UNKNOWN, as it does.
     pub unknown_errors: bool,
+    /// Size of the local cache of refusals, in bytes; 0 for none.
+    pub local_cache: usize,
 }
 
 impl Default for EnvoySettings {
@@ -37,6 +39,7 @@ impl Default for EnvoySettings {
             dynamic_metadata: false,
             stop_counting: false,
             unknown_errors: false,
+            local_cache: 0,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A lint with false alarms is ignored, so each of these reports a rule that cannot do what it was written for.
 
 mod competing;
+mod keys;
 mod paths;
 mod scalars;
 
@@ -36,6 +37,7 @@ const SHORT: [(&str, &str); 5] = [
 pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
     problems.extend(misspelt_key(file));
+    problems.extend(keys::implicit_of_file(file));
     let competing = CompetingRules::of(file);
     let mut compared_all = true;
     for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Enforcement::Off) {
@@ -65,7 +67,9 @@ pub fn lint(file: &RuleFile) -> Problems {
 pub fn lint_rule(rule: &RuleSpec) -> Vec<Problem> {
     match rule.mode {
         Enforcement::Off => Vec::new(),
-        _ => contradictions(rule, "").chain(spellings(rule, "")).collect(),
+        _ => {
+            keys::implicit(rule, "", 0).into_iter().chain(contradictions(rule, "")).chain(spellings(rule, "")).collect()
+        }
     }
 }
 

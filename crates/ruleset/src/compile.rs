@@ -111,7 +111,7 @@ fn compile_part(
     }
     directories.number(rules);
     set.quotas |= rules.iter().any(|rule| rule.is_quota());
-    set.dated |= directories.are_dated() || set.quotas;
+    set.dated_overrides |= directories.are_dated();
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
     let tiers = directories.tiers().next().is_some();
     let meters = rules.iter().flat_map(|rule| rule.meter_names()).filter(|name| name != Request::REQUESTS).collect();

@@ -68,7 +68,7 @@ pub struct RuleSet {
     namespaces: FastMap<String, CompiledNamespace>,
     secret: Secret,
     seed: u64,
-    dated: bool,
+    dated_overrides: bool,
     quotas: bool,
 }
 
@@ -185,7 +185,7 @@ impl RuleSet {
             namespaces: FastMap::default(),
             secret: Secret::new([0; 16]),
             seed: 0,
-            dated: false,
+            dated_overrides: false,
             quotas: false,
         }
     }
@@ -220,7 +220,12 @@ impl RuleSet {
 
     /// True if decisions depend on the wall clock: some override has a start or an end, or a rule is a quota.
     pub fn is_dated(&self) -> bool {
-        self.dated
+        self.dated_overrides || self.quotas
+    }
+
+    /// True if some override has a start or an end.
+    pub fn has_dated_overrides(&self) -> bool {
+        self.dated_overrides
     }
 
     /// All tiers of rules and clients, sorted: the values of the metric label.

@@ -225,6 +225,7 @@ fn rls_config(config: &Config) -> RlsConfig {
         metadata: settings.dynamic_metadata,
         stops_counting: settings.stop_counting,
         unknown_errors: settings.unknown_errors,
+        local_cache_bytes: settings.local_cache,
     }
 }
 

@@ -149,6 +149,11 @@ impl AdminTokens {
         self.len() == 0
     }
 
+    /// The different sets of namespaces that tokens are confined to.
+    pub fn namespace_sets(&self) -> HashSet<Vec<String>> {
+        self.tokens.load().values().filter_map(|known| known.record.namespaces.clone()).collect()
+    }
+
     /// Authenticates `tg_<id>_<secret>`.
     pub fn find(&self, token: &[u8], now: Instant) -> Result<AdminIdentity, TokenRejection> {
         self.with(token, now, |token| {

@@ -1,6 +1,7 @@
 //! The tokens of the data API: lines of a file, and tokens of the database with the role `check`. Held as hashes,
 //! compared in constant time.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use arc_swap::ArcSwap;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
+use parking_lot::Mutex;
 use tollgate_control::record::Role;
 use tollgate_core::Clock;
 
@@ -23,8 +25,6 @@ const TOKEN_BYTES_MAX: usize = 512;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Most tokens of a file: all of them are compared with every token that is presented.
 const TOKENS_MAX: usize = 100;
-/// Most different sets of namespaces that tokens of the database may be confined to.
-const SCOPES_MAX: usize = 1000;
 
 /// The tokens that open the data API.
 #[derive(Debug, Default)]
@@ -33,8 +33,43 @@ pub struct DataTokens {
     hashes: ArcSwap<Vec<Digest>>,
     /// The tokens of the database, once it is followed.
     issued: OnceLock<IssuedTokens>,
-    /// The sets of namespaces that tokens are confined to, by the number of a [`TokenScope`], which counts from 1.
-    scopes: ArcSwap<Vec<Vec<String>>>,
+    /// The sets of namespaces that tokens are confined to.
+    scopes: ArcSwap<ScopeTable>,
+    /// Held while `scopes` is rebuilt, so that an older list of tokens never replaces a newer one.
+    rebuild: Mutex<()>,
+}
+
+/// The sets of namespaces of the current tokens, each with the number of its [`TokenScope`]. Numbers are never used
+/// twice: the number of a set that no token has any more covers nothing.
+#[derive(Clone, Debug, Default)]
+struct ScopeTable {
+    numbers: HashMap<Arc<[String]>, u64>,
+    sets: HashMap<u64, Arc<[String]>>,
+    last: u64,
+}
+
+impl ScopeTable {
+    fn scope(&self, namespaces: &[String]) -> Option<TokenScope> {
+        self.numbers.get(namespaces).copied().map(TokenScope)
+    }
+
+    /// The table of these sets: known sets keep their numbers, all others are forgotten. No larger than the list of
+    /// tokens, and built once per change of that list, not once per token.
+    fn of(&self, sets: &HashSet<Vec<String>>) -> ScopeTable {
+        let mut next = ScopeTable { last: self.last, ..ScopeTable::default() };
+        for set in sets {
+            let (set, number) = match self.numbers.get_key_value(set.as_slice()) {
+                Some((known, number)) => (known.clone(), *number),
+                None => {
+                    next.last += 1;
+                    (set.clone().into(), next.last)
+                }
+            };
+            next.sets.insert(number, set.clone());
+            next.numbers.insert(set, number);
+        }
+        next
+    }
 }
 
 /// Tokens with a name, an expiry, namespaces and a role, which can be revoked.
@@ -51,13 +86,13 @@ impl std::fmt::Debug for IssuedTokens {
 
 /// The namespaces that a caller may ask about: all, or some. A number, so that it travels with a call at no cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TokenScope(u32);
+pub struct TokenScope(u64);
 
 impl TokenScope {
     /// Every namespace.
     pub const ALL: TokenScope = TokenScope(0);
     /// No namespace.
-    pub const NONE: TokenScope = TokenScope(u32::MAX);
+    pub const NONE: TokenScope = TokenScope(u64::MAX);
 
     /// True if it covers every namespace.
     pub const fn is_for_all(self) -> bool {
@@ -104,32 +139,28 @@ impl DataTokens {
         let opened = issued.admin_tokens.with(token, issued.clock.wall().into(), |record| match &record.namespaces {
             _ if !record.role.may(Role::Check) => None,
             None => Some(TokenScope::ALL),
-            Some(namespaces) => self.scope_of(namespaces),
+            Some(namespaces) => self.scope_of(&issued.admin_tokens, namespaces),
         });
         opened.ok().flatten()
     }
 
-    /// The scope of a set of namespaces; `None` if there are too many different sets.
-    fn scope_of(&self, namespaces: &[String]) -> Option<TokenScope> {
-        let find = |scopes: &[Vec<String>]| scopes.iter().position(|scope| scope == namespaces);
-        if find(&self.scopes.load()).is_none() {
-            self.scopes.rcu(|scopes| {
-                let mut scopes = Vec::clone(scopes);
-                if find(&scopes).is_none() && scopes.len() < SCOPES_MAX {
-                    scopes.push(namespaces.to_vec());
-                }
-                scopes
-            });
-        }
-        let index = find(&self.scopes.load())?;
-        u32::try_from(index + 1).ok().map(TokenScope)
+    /// The scope of the set of namespaces of a current token.
+    fn scope_of(&self, tokens: &AdminTokens, namespaces: &[String]) -> Option<TokenScope> {
+        let known = || self.scopes.load().scope(namespaces);
+        known().or_else(|| {
+            let _rebuild = self.rebuild.lock();
+            // `None` if the token was revoked since it was looked up.
+            known().or_else(|| {
+                self.scopes.store(Arc::new(self.scopes.load().of(&tokens.namespace_sets())));
+                known()
+            })
+        })
     }
 
     /// True if a scope covers a namespace.
     pub fn covers(&self, scope: TokenScope, namespace: &str) -> bool {
-        let scopes = self.scopes.load();
-        let scope = (scope.0 as usize).checked_sub(1).map(|index| scopes.get(index));
-        scope.is_none_or(|scope| scope.is_some_and(|scope| scope.iter().any(|own| own == namespace)))
+        scope.is_for_all()
+            || self.scopes.load().sets.get(&scope.0).is_some_and(|set| set.iter().any(|own| own == namespace))
     }
 }
 
@@ -248,5 +279,25 @@ mod tests {
         admin_tokens.remove("some");
         assert_eq!((authorize("some"), authorize("same")), (None, Some(some)), "revoked here, at once");
         assert_eq!(admin_tokens.used().len(), 4, "when they were used is noted");
+    }
+
+    #[test]
+    fn any_number_of_namespace_sets_is_served_and_sets_without_a_token_are_forgotten() {
+        let names: Vec<String> = (0..3000).map(|number| format!("team-{number}")).collect();
+        let token = |name: &String| issued(name, Role::Check, Some(&[name.as_str()]), None);
+        let admin_tokens = Arc::new(AdminTokens::new(names.iter().map(token).collect()));
+        let tokens = DataTokens::default();
+        tokens.follow(admin_tokens.clone(), Arc::new(ManualClock::at(Time::from_nanos(50_000))));
+        let authorize = |id: &str| tokens.authorize(Some(format!("Bearer tg_{id}_s3cret").as_bytes()));
+        let first = authorize("team-0").unwrap();
+        for name in &names {
+            let scope = authorize(name).unwrap();
+            assert!(tokens.covers(scope, name) && !tokens.covers(scope, "default"), "{name}");
+        }
+        assert_eq!(authorize("team-0"), Some(first), "a set keeps its number while a token has it");
+        names.iter().skip(1).for_each(|name| admin_tokens.remove(name));
+        admin_tokens.add(&issued("late", Role::Check, Some(&["late"]), None));
+        assert!(tokens.covers(authorize("late").unwrap(), "late") && tokens.covers(first, "team-0"));
+        assert_eq!(tokens.scopes.load().sets.len(), 2, "sets of revoked tokens are gone");
     }
 }

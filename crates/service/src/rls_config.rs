@@ -15,6 +15,8 @@ pub struct RlsConfig {
     pub stops_counting: bool,
     /// Answer calls that cannot be decided with UNKNOWN.
     pub unknown_errors: bool,
+    /// Size of the local cache of refusals, in bytes; 0 for none.
+    pub local_cache_bytes: usize,
 }
 
 impl Default for RlsConfig {
@@ -26,6 +28,7 @@ impl Default for RlsConfig {
             metadata: false,
             stops_counting: false,
             unknown_errors: false,
+            local_cache_bytes: 0,
         }
     }
 }

@@ -11,6 +11,7 @@ use tollgate_telemetry::{DecisionMetrics, RlsStats};
 use crate::data_tokens::{DataTokens, TokenScope};
 use crate::receipt_sealer::Sealer;
 use crate::render::RenderConfig;
+use crate::rls_cache::RlsLocalCache;
 use crate::rls_config::RlsConfig;
 use crate::store::{ConfiguredStore, StoreProbe};
 
@@ -50,6 +51,8 @@ pub struct Service {
     pub rls: RlsConfig,
     /// Counts of these domains, by the names of envoyproxy/ratelimit.
     pub rls_stats: Arc<RlsStats>,
+    /// Refusals of envoyproxy/ratelimit's domains that this node remembers, if that is configured.
+    pub rls_cache: Option<RlsLocalCache>,
     pub(crate) sealer: Sealer,
     pub(crate) metrics: Arc<DecisionMetrics>,
     /// One explanation at a time: with many rules it is the work of a thousand checks.
@@ -67,6 +70,7 @@ impl Service {
             clock,
             render,
             tokens,
+            rls_cache: RlsLocalCache::new(rls.local_cache_bytes),
             rls,
             rls_stats: Arc::default(),
             sealer,

@@ -72,7 +72,8 @@ pub struct RlsObservation {
 #[derive(Debug, Default)]
 struct RlsRuleCounts([AtomicU64; NAMES.len()]);
 
-const NAMES: [&str; 5] = ["total_hits", "over_limit", "near_limit", "within_limit", "shadow_mode"];
+const NAMES: [&str; 6] =
+    ["total_hits", "over_limit", "near_limit", "within_limit", "shadow_mode", "over_limit_with_local_cache"];
 
 /// Replaces control characters: values come from callers.
 fn plain(name: &str) -> Cow<'_, str> {
@@ -85,8 +86,17 @@ fn plain(name: &str) -> Cow<'_, str> {
 impl RlsStats {
     /// Counts an observation. `name` is the name of the rule in that service: `domain.key_value`.
     pub fn count(&self, name: &str, observation: &RlsObservation) {
+        self.add(name, observation.parts());
+    }
+
+    /// Counts hits that the local cache refused.
+    pub fn count_cached(&self, name: &str, hits: u64, shadow: bool) {
+        self.add(name, [hits, hits, 0, 0, if shadow { hits } else { 0 }, hits]);
+    }
+
+    fn add(&self, name: &str, parts: [u64; NAMES.len()]) {
         let counts = self.counts_of(&plain(name));
-        for (count, more) in counts.0.iter().zip(observation.parts()) {
+        for (count, more) in counts.0.iter().zip(parts) {
             // Callers choose the hits, up to the largest number: a count that wraps would look like a restart.
             count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(more))).ok();
         }
@@ -152,7 +162,7 @@ impl RlsObservation {
         let over = used > limit;
         let over_limit = if over { used - limit.max(before) } else { 0 };
         let near_limit = used.min(limit).saturating_sub(near.max(before));
-        [hits, over_limit, near_limit, if over { 0 } else { hits }, if over && shadow { hits } else { 0 }]
+        [hits, over_limit, near_limit, if over { 0 } else { hits }, if over && shadow { hits } else { 0 }, 0]
     }
 }
 
@@ -163,13 +173,13 @@ mod tests {
     #[test]
     fn hits_are_split_at_thresholds() {
         let observation = |hits, used| RlsObservation { hits, used, limit: 10, near: 8, shadow: false }.parts();
-        assert_eq!(observation(1, 8), [1, 0, 0, 1, 0]);
-        assert_eq!(observation(1, 9), [1, 0, 1, 1, 0]);
-        assert_eq!(observation(3, 10), [3, 0, 2, 3, 0]);
-        assert_eq!(observation(5, 12), [5, 2, 2, 0, 0], "two near, two over, one neither");
-        assert_eq!(observation(2, 14), [2, 2, 0, 0, 0]);
-        assert_eq!(observation(0, 14), [0, 0, 0, 0, 0]);
-        assert_eq!(RlsObservation { hits: 4, used: 14, limit: 10, near: 8, shadow: true }.parts(), [4, 4, 0, 0, 4]);
+        assert_eq!(observation(1, 8), [1, 0, 0, 1, 0, 0]);
+        assert_eq!(observation(1, 9), [1, 0, 1, 1, 0, 0]);
+        assert_eq!(observation(3, 10), [3, 0, 2, 3, 0, 0]);
+        assert_eq!(observation(5, 12), [5, 2, 2, 0, 0, 0], "two near, two over, one neither");
+        assert_eq!(observation(2, 14), [2, 2, 0, 0, 0, 0]);
+        assert_eq!(observation(0, 14), [0, 0, 0, 0, 0, 0]);
+        assert_eq!(RlsObservation { hits: 4, used: 14, limit: 10, near: 8, shadow: true }.parts(), [4, 4, 0, 0, 4, 0]);
     }
 
     #[test]

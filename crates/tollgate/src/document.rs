@@ -39,8 +39,8 @@ const FIELD_ORDER: [&str; 22] = [
 ];
 
 /// Fields that the server sets.
-const READ_ONLY_FIELDS: [&str; 7] =
-    ["source", "location", "mode_override", "created_at", "updated_at", "version", "namespace"];
+const READ_ONLY_FIELDS: [&str; 8] =
+    ["source", "location", "mode_override", "warnings", "created_at", "updated_at", "version", "namespace"];
 
 /// The position of a field in the conventional order.
 pub fn rank(field: &str) -> usize {

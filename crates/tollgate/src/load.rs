@@ -22,9 +22,16 @@ pub fn rules(path: &Path) -> Result<LoadedRules> {
     Ok(from_source(&input::read(path)?)?)
 }
 
-/// The same with the secret of the nodes, which determines the keys of buckets.
-pub fn rules_with(path: &Path, options: &CompileOptions) -> Result<LoadedRules> {
-    Ok(compiled(&input::read(path)?, options)?)
+/// The same with the secret of the nodes, which determines the keys of buckets, after `change` of the file's content.
+pub fn rules_with(
+    path: &Path,
+    options: &CompileOptions,
+    change: impl FnOnce(&mut RuleFile) -> Result<()>,
+) -> Result<LoadedRules> {
+    let source = input::read(path)?;
+    let mut file = tollgate_rules::read(&source.name, &source.text)?;
+    change(&mut file)?;
+    Ok(compile(&source, file, options)?)
 }
 
 /// The same for text that was read already.
@@ -34,7 +41,10 @@ pub fn from_source(source: &SourceText) -> Result<LoadedRules, Report> {
 }
 
 fn compiled(source: &SourceText, options: &CompileOptions) -> Result<LoadedRules, Report> {
-    let file = tollgate_rules::read(&source.name, &source.text)?;
+    compile(source, tollgate_rules::read(&source.name, &source.text)?, options)
+}
+
+fn compile(source: &SourceText, file: RuleFile, options: &CompileOptions) -> Result<LoadedRules, Report> {
     let set = RuleSet::compile(std::slice::from_ref(&file), options)
         .map_err(|problems| Report::new(&source.name, &source.text, problems))?;
     Ok(LoadedRules { file, set })

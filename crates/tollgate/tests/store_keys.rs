@@ -10,6 +10,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 
 use running::Server;
@@ -216,4 +217,23 @@ fn errors_are_clear() {
     assert!(error.contains("cannot connect") && !error.contains("hunter2"), "{error}");
     let call = ["store", "keys", "--store", "redis://127.0.0.1:1", "--rules", "keys.yaml"];
     assert!(run(&dir, &call).2.contains("--client user:42"));
+}
+
+/// An override in the database counts where its admin listener is named: the state is decoded with its limit.
+#[test]
+fn overrides_in_the_database_apply_where_an_admin_listener_is_named() {
+    let (dir, redis) = (Dir::new("store-keys-overrides"), RedisServer::start());
+    let store = redis.url();
+    let server = node(&dir, &store, &["--state-dir", "state"]);
+    let create = ["overrides", "create", "--client", "user:42", "--rule", "windows", "--limit", "200", "--for", "2h"];
+    let made = server.operator(&dir).args(create).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let limit = |mut command: Command| {
+        let asked = ["store", "keys", "--store", &store, "--rules", "keys.yaml", "--endpoint", "GET /a", "--json"];
+        let output = command.args(asked).args(CLIENT).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        by_name(&serde_json::from_slice(&output.stdout).unwrap())["windows"]["limit"]["requests"].clone()
+    };
+    assert_eq!(limit(dir.tollgate()), 20, "no admin listener is named");
+    assert_eq!(limit(server.operator(&dir)), 200);
 }

@@ -76,7 +76,7 @@ pub(super) async fn upsert(call: &AdminCall<'_>) -> Result<AdminResponse, AdminP
 
 async fn shown(call: &AdminCall<'_>, id: &str) -> Result<AdminResponse, AdminProblem> {
     let record = RuleResource::find(call.control()?, call.namespace(), id).await?;
-    let full = call.mask().value(record.json());
+    let full = call.mask().value(RuleResource::shown(record.json()));
     Ok(AdminResponse::json(&short_form::to_short_form(&full)).version(record.version))
 }
 

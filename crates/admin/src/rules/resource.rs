@@ -9,13 +9,13 @@ use crate::body_fields::BodyFields;
 use crate::call::AdminCall;
 use crate::problem::{AdminProblem, MapProblem};
 use crate::resource::Resource;
-use crate::short_form;
+use crate::{short_form, warnings};
 
 /// Rules, as a resource.
 pub(crate) struct RuleResource;
 
 /// Fields of responses that bodies cannot change: a response may be sent back unmodified.
-const READ_ONLY: &[&str] = &["source", "location", "mode_override", "created_at", "updated_at", "version"];
+const READ_ONLY: &[&str] = &["source", "location", "mode_override", "warnings", "created_at", "updated_at", "version"];
 /// Ids that are other paths, or that clients remove from paths.
 const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
 
@@ -75,6 +75,7 @@ impl Resource for RuleResource {
     }
 
     fn shown(mut json: Value) -> Value {
+        warnings::of_rule(&mut json);
         if let Value::Object(members) = &mut json {
             members.insert("source".to_owned(), "database".into());
         }

@@ -126,6 +126,15 @@ pub(crate) fn stamps() -> Value {
     })
 }
 
+/// Warnings, where there are any.
+pub(crate) fn warnings() -> Value {
+    json!({
+        "type": "array",
+        "items": reference("Warning"),
+        "description": "What is valid and probably not meant; absent if there is nothing to say.",
+    })
+}
+
 /// Merges the members of several objects.
 pub(crate) fn together(parts: &[&Value]) -> Value {
     let members = parts.iter().filter_map(|part| part.as_object()).flatten();

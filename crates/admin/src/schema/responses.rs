@@ -18,6 +18,11 @@ fn changes() -> Vec<(&'static str, Value)> {
     let all = json!({ "type": "array", "items": reference("Change") });
     let generation = number("The generation that this made; the present one if nothing changed.");
     let done = json!({ "generation": generation, "changes": all, "dry_run": { "const": true } });
+    let changes = builders::together(&[&done, &json!({ "warnings": builders::warnings() })]);
+    let mut dry_run = answer(done);
+    if let Some(members) = dry_run.get_mut("properties").and_then(Value::as_object_mut) {
+        members.insert("warnings".to_owned(), builders::warnings());
+    }
     vec![
         (
             "Change",
@@ -29,8 +34,9 @@ fn changes() -> Vec<(&'static str, Value)> {
                 "after": record("What it is; null if it was removed."),
             })),
         ),
-        ("Changes", json!({ "type": "object", "properties": done, "required": ["generation", "changes"] })),
-        ("DryRun", answer(done)),
+        ("Changes", json!({ "type": "object", "properties": changes, "required": ["generation", "changes"] })),
+        ("DryRun", dry_run),
+        ("Warning", warning()),
         ("Diff", answer(json!({ "from": number("From."), "to": number("To."), "changes": all }))),
         (
             "Namespace",
@@ -43,7 +49,10 @@ fn changes() -> Vec<(&'static str, Value)> {
                 })),
             })),
         ),
-        ("ExplainInput", json!({ "type": "object", "description": "A request as `/v1/check` takes it." })),
+        (
+            "ExplainInput",
+            json!({ "type": "object", "description": "A request as `/v1/check` takes it, or `domain` and `descriptors` (one) as `/json` takes them." }),
+        ),
         (
             "Explanation",
             object(
@@ -193,6 +202,23 @@ fn server() -> Vec<(&'static str, Value)> {
             })),
         ),
     ]
+}
+
+fn warning() -> Value {
+    json!({
+        "type": "object",
+        "description": "A rule is valid, and probably does not do what was meant.",
+        "properties": {
+            "field": text("Path of the field, such as `match.endpoint`."),
+            "code": text("Stable name of the warning."),
+            "message": text("What was found."),
+            "help": { "type": ["string", "null"], "description": "What may have been meant." },
+            "rule_id": text("Of which rule, where several were changed."),
+            "line": number("Line, of a rules file."),
+            "column": number("Column, of a rules file."),
+        },
+        "required": ["field", "code", "message", "help"],
+    })
 }
 
 fn problem() -> Value {

@@ -38,6 +38,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             answer(json!({ "mode": mode(), "reason": text("What for."), "since": time("Since when.") })),
             "The switch of the rule, if there is one: this mode holds instead of the rule's own.",
         ),
+        "warnings": builders::warnings(),
     });
     let document = document();
     let input = together(&[&document, &own]);
@@ -193,7 +194,7 @@ fn short() -> Value {
 fn short_rule() -> Value {
     let pattern = json!({ "type": ["string", "integer", "boolean"] });
     let patterns = json!({ "type": "array", "items": pattern });
-    answer(json!({
+    let mut rule = answer(json!({
         "rule_id": text("Its id."),
         "endpoint_pattern": { "anyOf": [pattern, patterns], "description": "Which requests; a list if there are several." },
         "key_type": text("What is counted by."),
@@ -203,7 +204,11 @@ fn short_rule() -> Value {
         "tier": { "anyOf": [pattern, patterns, { "type": "null" }], "description": "Which tiers; null for all." },
         "created_at": builders::maybe_time("When it was made."),
         "updated_at": builders::maybe_time("When it was changed."),
-    }))
+    }));
+    if let Some(members) = rule.get_mut("properties").and_then(Value::as_object_mut) {
+        members.insert("warnings".to_owned(), builders::warnings());
+    }
+    rule
 }
 
 #[cfg(test)]

@@ -68,6 +68,14 @@ pub(super) static ENVOY: &[Setting] = &[
         kind: SettingKind::Switch(|config| &mut config.envoy.stop_counting),
     },
     Setting {
+        name: "envoy_local_cache",
+        value_name: "SIZE",
+        section: Section::Rules,
+        help: "Memory for descriptors that are over their limits by envoy_config's rules: this node refuses them until their windows end and asks no store; 0 for none, else at least 512 KiB are used",
+        absent: "",
+        kind: SettingKind::Size(|config| &mut config.envoy.local_cache, 0..=1 << 30),
+    },
+    Setting {
         name: "envoy_unknown_errors",
         value_name: "BOOL",
         section: Section::Rules,

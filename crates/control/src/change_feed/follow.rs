@@ -9,6 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tollgate_core::Clock;
+use tollgate_rules::{Problem, lint_rule};
 use tracing::{error, info, warn};
 
 use super::load::{LoadContext, LoadExtent};
@@ -194,8 +195,15 @@ impl Follower {
 
     async fn adopt(&mut self, loaded: LoadedState, origin: SnapshotOrigin, extent: LoadExtent) {
         let loaded = Arc::new(loaded);
-        let (adopt, adopted) = (self.config.adopt.clone(), loaded.clone());
-        let put = tokio::task::spawn_blocking(move || adopt(adopted)).await;
+        let (adopt, adopted, before) = (self.config.adopt.clone(), loaded.clone(), self.loaded.clone());
+        let put = tokio::task::spawn_blocking(move || {
+            let in_force = adopt(adopted.clone());
+            if in_force {
+                log_warnings(&adopted, before.as_deref());
+            }
+            in_force
+        });
+        let put = put.await;
         if !put.unwrap_or(false) {
             let generation = loaded.state.generation;
             error!(generation, "cannot activate the loaded generation: the previous one stays in force");
@@ -254,5 +262,23 @@ impl Follower {
     }
 }
 
-/// Most quarantined rows to log at once; the API lists all.
+/// Most quarantined rows, and most rules with warnings, to log at once; the API lists all.
 const LOGGED_MAX: usize = 10;
+
+/// Logs warnings about rules that are new or changed, each once: rows written with SQL have no response that could carry
+/// them.
+fn log_warnings(loaded: &LoadedState, before: Option<&LoadedState>) {
+    let mut warned = loaded.namespaces.iter().flat_map(|(name, namespace)| {
+        let before = before.and_then(|before| before.namespaces.get(name));
+        let changed = namespace.changed_since(before);
+        changed.filter_map(move |rule| Some((name, rule, lint_rule(rule).into_iter().next()?)))
+    });
+    for (namespace, rule, Problem { code, field, message, .. }) in warned.by_ref().take(LOGGED_MAX) {
+        let id = rule.name.as_deref().unwrap_or_default();
+        warn!(namespace, id, code, field, "{message}");
+    }
+    let more = warned.count();
+    if more > 0 {
+        warn!(more, "more rules have warnings; `tollgate rules list --json` shows them");
+    }
+}

@@ -20,6 +20,19 @@ pub struct LoadedNamespace {
 }
 
 impl LoadedNamespace {
+    /// The rules that `before` does not share: new and changed ones.
+    pub(super) fn changed_since<'a>(
+        &'a self,
+        before: Option<&'a LoadedNamespace>,
+    ) -> impl Iterator<Item = &'a RuleSpec> {
+        let mut before = before.map_or(&[][..], |before| &before.rules[..]).iter().peekable();
+        let is_changed = move |rule: &&Arc<RuleSpec>| {
+            while before.next_if(|old| name_of(old) < name_of(rule)).is_some() {}
+            before.next_if(|old| Arc::ptr_eq(old, rule)).is_none()
+        };
+        self.rules.iter().filter(is_changed).map(|rule| &**rule)
+    }
+
     /// Shares equal rules with the previous state, so that they are not compiled again.
     pub(super) fn share_unchanged(&mut self, before: &[Arc<RuleSpec>]) {
         let rules = Arc::make_mut(&mut self.rules);

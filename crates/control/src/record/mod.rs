@@ -23,6 +23,6 @@ pub(crate) use stored_record::{RowStamp, StoredRecord};
 pub use client::{ClientDraft, ClientRecord};
 pub use namespace::NamespaceDraft;
 pub use overriding::{OverrideDraft, OverrideRecord};
-pub use rule::{RuleDraft, RuleRecord};
+pub use rule::{RuleDraft, RuleRecord, rule_warnings};
 pub use rule_mode::{RuleModeDraft, RuleModeRecord};
 pub use token::{Role, TokenRecord};

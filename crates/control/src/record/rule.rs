@@ -1,7 +1,7 @@
 //! Rules.
 
 use serde_json::{Map, Value, json};
-use tollgate_rules::RuleSpec;
+use tollgate_rules::{RuleSpec, lint_rule};
 
 use super::audited_json::AuditedJson;
 use super::{NamespaceDraft, document};
@@ -53,6 +53,19 @@ impl RuleRecord {
     /// The specification of the rule under the settings of its namespace, or all errors.
     pub fn spec(&self, namespace: &NamespaceDraft) -> Result<RuleSpec, Vec<FieldError>> {
         document::rule(&self.rule_id, &self.draft.document, &document::settings(namespace))
+    }
+}
+
+/// Warnings about a rule in the representation of [`RuleRecord::json`]: valid, but probably not what was meant. None for
+/// a rule that is disabled, off or invalid.
+pub fn rule_warnings(json: &Value) -> Vec<FieldError> {
+    // Warnings do not depend on these settings; with them, every valid rule can be read.
+    let widest = NamespaceDraft { keep_escaped_slash: true, allow_block_all: true, ..NamespaceDraft::default() };
+    let id = json.get("rule_id").and_then(Value::as_str).unwrap_or_default();
+    let Ok(draft) = RuleDraft::from_json(json) else { return Vec::new() };
+    match document::rule(id, &draft.document, &document::settings(&widest)) {
+        Ok(spec) if draft.enabled => lint_rule(&spec).into_iter().map(FieldError::from).collect(),
+        _ => Vec::new(),
     }
 }
 

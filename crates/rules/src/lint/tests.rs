@@ -2,10 +2,12 @@
 
 use super::*;
 
+/// Codes and lines, without the warning that most of these short files deserve.
 fn codes(rules: &str) -> Vec<String> {
     let file = crate::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
     let (problems, _) = lint(&file).into_parts();
-    problems.iter().map(|problem| format!("{}:{}", problem.line, problem.code)).collect()
+    let others = problems.iter().filter(|problem| problem.code != keys::IMPLICIT);
+    others.map(|problem| format!("{}:{}", problem.line, problem.code)).collect()
 }
 
 const NONE: [&str; 0] = [];
@@ -25,6 +27,35 @@ fn a_plain_file_has_nothing_to_say() {
 }
 
 #[test]
+fn rules_that_count_by_the_default_key_are_named_once() {
+    let limit = "limit: { requests: 1, window: 1s }";
+    let implicit = |file: String| -> Vec<(String, bool)> {
+        let read = crate::read("rules.yaml", &file).unwrap_or_else(|report| panic!("{report}"));
+        let (problems, _) = lint(&read).into_parts();
+        let found = problems.into_iter().filter(|problem| problem.code == keys::IMPLICIT);
+        found.map(|problem| (problem.field, problem.message.contains("so do 2 more rules"))).collect()
+    };
+    let one = |more: &str| implicit(format!("rules: [{{ {more}{limit} }}]"));
+    assert_eq!(one(""), [("rules[0].key_by".to_owned(), false)]);
+    assert_eq!(one("match: { client_key: '!user:1' }, "), [("rules[0].key_by".to_owned(), false)]);
+    let clear = [
+        "key_by: client_key, ",
+        "key_by: global, ",
+        "missing: share, ",
+        "mode: off, ",
+        "match: { client_key: 'user:*' }, ",
+    ];
+    for clear in clear {
+        assert_eq!(one(clear), [], "{clear}");
+    }
+    assert_eq!(implicit(format!("key_by: ip\nrules: [{{ {limit} }}]")), [], "said for the whole file");
+    assert_eq!(implicit("rules: [{ unlimited: true }]".to_owned()), []);
+    let rule = format!("{{ {limit} }}");
+    let many = implicit(format!("rules: [{{ key_by: ip, {limit} }}, {rule}, {rule}, {rule}]"));
+    assert_eq!(many, [("rules[1].key_by".to_owned(), true)], "one warning, which counts the others");
+}
+
+#[test]
 fn large_bursts_are_named() {
     assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 61 } }"), ["2:large-burst"]);
     assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 50 } }"), NONE);
@@ -33,7 +64,7 @@ fn large_bursts_are_named() {
 
 #[test]
 fn warnings_point_at_their_field() {
-    let text = "rules:\n  - name: a\n    limit: { requests: 10, window: 1s, burst: 61 }\n";
+    let text = "rules:\n  - key_by: ip\n    limit: { requests: 10, window: 1s, burst: 61 }\n";
     let file = crate::read("rules.yaml", text).unwrap();
     let (problems, _) = lint_text(&file, text).into_parts();
     assert_eq!((problems[0].line, problems[0].column), (3, 40));
@@ -111,7 +142,8 @@ fn paths_that_routers_read_differently_are_named() {
     assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: sensitive"), NONE);
     assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: insensitive"), NONE);
     assert_eq!(rule("match: { endpoint: '/users/{userId}/caf%C3%A9' }"), NONE);
-    let text = "case: sensitive\nrules: [{ match: { endpoint: /API }, limit: { requests: 1, window: 1s } }]\n";
+    let text =
+        "case: sensitive\nrules: [{ key_by: ip, match: { endpoint: /API }, limit: { requests: 1, window: 1s } }]\n";
     let (problems, _) = lint_text(&crate::read("rules.yaml", text).unwrap(), text).into_parts();
     assert_eq!(problems, [], "said for the whole file");
 }
@@ -149,6 +181,7 @@ fn y05_values_that_other_readers_take_for_something_else_are_named() {
     limit: { requests: 1, window: 1s }
   - match: { country: [de, NO] }
     limit: { requests: 1, window: 1s }
+key_by: ip
 clients:
   - { client_key: 'user:1', tier: off }
 ";
@@ -163,7 +196,7 @@ clients:
             "2:52 `2024-01-01` is text here, and a date to other readers of YAML",
             "2:64 `on` is text here, and true to other readers of YAML",
             "4:28 `NO` is text here, and false to other readers of YAML",
-            "7:35 `off` is text here, and false to other readers of YAML",
+            "8:35 `off` is text here, and false to other readers of YAML",
         ]
     );
     assert_eq!(problems[0].help.as_deref(), Some("write 'no', in quotes"));

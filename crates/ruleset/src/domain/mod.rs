@@ -285,7 +285,7 @@ pub(super) fn compile(
         problems.push(Problem::error("bad-directory", domain.at, "domain", message));
     }
     namespace.directories.number(set.rules.get_mut(first..).unwrap_or_default());
-    set.dated |= namespace.directories.are_dated();
+    set.dated_overrides |= namespace.directories.are_dated();
     namespace.domain = Some(Box::new(DomainIndex { tree, overriding, replaces }));
     namespace
 }

@@ -456,3 +456,46 @@ async fn a_refresh_makes_a_generation_and_tells_the_node() {
     let second = rig.call("POST", "/v1/rules/refresh", "", "").await.expect(202).json()["generation"].as_i64().unwrap();
     assert_eq!((second, rig.changes()), (first + 1, 2));
 }
+
+/// What `tollgate rules lint` says of a file is said of a rule that comes in over the API: in every form, when it is
+/// created, changed, read, listed, imported or only tried.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_are_probably_not_meant_are_answered_with_warnings() {
+    let codes = |json: &Value| -> Vec<(String, String)> {
+        let warnings = json["warnings"].as_array().cloned().unwrap_or_default();
+        let text = |warning: &Value, name: &str| warning[name].as_str().unwrap_or_default().to_owned();
+        warnings.iter().map(|warning| (text(warning, "field"), text(warning, "code"))).collect()
+    };
+    let pair = |field: &str, code: &str| (field.to_owned(), code.to_owned());
+    let rig = Rig::start().await;
+    let limit = json!({ "requests": 5, "window": "1m" });
+    let odd = json!({ "rule_id": "odd", "match": { "endpoint": "/users/:id" }, "key_by": "user", "limit": limit });
+    let expected = [pair("key_by", "unknown-attribute"), pair("match.endpoint", "colon-parameter")];
+
+    let tried = rig.send("POST", "/v1/rules?dry_run=true", odd.clone()).await.expect(200).json();
+    assert_eq!(codes(&tried), expected);
+    assert_eq!(tried["warnings"][0]["rule_id"], "odd");
+    let made = rig.send("POST", "/v1/rules", odd.clone()).await.expect(201);
+    assert_eq!(codes(&made.json()), expected);
+    assert_eq!(made.json()["warnings"][0]["help"], "did you mean `user_id`?");
+    assert_eq!(rig.get("/v1/rules/odd").await.expect(200).json(), made.json());
+    assert_eq!(codes(&rig.get("/v1/rules").await.expect(200).json()["rules"][0]), expected);
+    let same = rig.send_if("PUT", "/v1/rules/odd", &made.etag(), made.json()).await.expect(200);
+    assert_eq!(same.json(), made.json(), "a response may be sent back as it is");
+
+    let patch = json!({ "key_by": "user_id", "match": { "endpoint": "/Users/{id}" } });
+    let patched = rig.send_if("PATCH", "/v1/rules/odd", &made.etag(), patch).await.expect(200);
+    assert_eq!(codes(&patched.json()), [pair("match.endpoint", "case-of-path")]);
+    let mended = json!({ "case": "insensitive" });
+    let mended = rig.send_if("PATCH", "/v1/rules/odd", &patched.etag(), mended).await.expect(200);
+    assert_eq!(mended.json().get("warnings"), None);
+
+    let short = json!({ "rule_id": "short", "endpoint_pattern": "/a/:b", "limit": 5, "window_seconds": 60 });
+    let short = rig.send("POST", "/rules", short).await.expect(201).json();
+    assert_eq!(codes(&short), [pair("key_type", "implicit-key"), pair("endpoint_pattern", "colon-parameter")]);
+
+    let file = "rules:\n  - name: imported\n    key_by: ip\n    match: { country: no }\n    limit: { requests: 5, window: 1m }\n";
+    let imported = rig.call("POST", "/v1/rules/import", "Content-Type: application/yaml\r\n", file).await.expect(200);
+    assert_eq!(codes(&imported.json()), [pair("rules[0].match", "ambiguous-value")]);
+    assert_eq!(imported.json()["warnings"][0]["line"], 4);
+}

@@ -63,6 +63,11 @@ impl Domain {
         call(&self.data, "POST", "/json", "Content-Type: application/json\r\n", &body.to_string()).await
     }
 
+    async fn explain(&self, body: &Value) -> Answer {
+        let fields = "Content-Type: application/json\r\n";
+        call(&self.data, "POST", "/v1/explain", fields, &body.to_string()).await
+    }
+
     async fn debug(&self, path: &str) -> String {
         String::from_utf8(call(&self.debug, "GET", path, "", "").await.body).unwrap()
     }
@@ -233,4 +238,56 @@ async fn loads_are_counted() {
     until("config_load_error", 1).await;
     std::fs::remove_file(&more).unwrap();
     until("config_load_success", 3).await;
+}
+
+/// `path` is an entry like any other: its rule is found, explained, and nothing is charged.
+#[tokio::test]
+async fn descriptors_with_a_path_are_explained() {
+    let domain = Domain::serve(|_| {});
+    let entries = json!([{ "key": "tenant", "value": "gold" }, { "key": "path", "value": "files/a" }]);
+    let message = json!({ "domain": "edge", "descriptors": [{ "entries": entries }] });
+    for _ in 0..2 {
+        let answer = domain.explain(&message).await.json();
+        let rules = answer["rules"].as_array().unwrap();
+        let applies: Vec<&Value> = rules.iter().filter(|rule| rule["applies"] == true).collect();
+        assert_eq!((applies.len(), &applies[0]["remaining_before"]), (1, &json!(5)), "{answer}");
+        assert_eq!(answer["decision"]["allowed"], true, "{answer}");
+    }
+    let two = json!({ "domain": "edge", "descriptors": of(&[("hour", "a"), ("hour", "b")]) });
+    let refused = domain.explain(&two).await;
+    assert_eq!((refused.status, &refused.json()["code"]), (400, &json!("one_descriptor")), "{}", refused.json());
+}
+
+/// `LOCAL_CACHE_SIZE_IN_BYTES`: the first refusal comes from the store, further ones from this node; they are not counted
+/// in the bucket, and `/stats` tells them apart.
+#[tokio::test]
+async fn what_is_over_its_limit_is_refused_by_the_local_cache() {
+    let domain = Domain::serve(|config| config.envoy.local_cache = 1000);
+    for number in 1..=14_u64 {
+        let answer = domain.ask(&[("hour", "a")]).await;
+        assert_eq!(left(&answer), [10_u64.saturating_sub(number)], "{number}: {answer}");
+        let over = if number > 10 { "OVER_LIMIT" } else { "OK" };
+        assert_eq!((&answer["overallCode"], &answer["statuses"][0]["code"]), (&json!(over), &json!(over)));
+        assert!(answer["statuses"][0]["durationUntilReset"].is_string(), "{answer}");
+    }
+    let stat = async |name: &str| domain.stat(&format!("rate_limit.edge.hour.{name}")).await;
+    assert_eq!((stat("total_hits").await, stat("over_limit").await), (Some(14), Some(4)));
+    assert_eq!(stat("over_limit_with_local_cache").await, Some(3));
+    let stats = domain.debug("/stats").await;
+    for line in ["ratelimit.localcache.hitCount: 3\n", "ratelimit.localcache.missCount: 11\n"] {
+        assert!(stats.contains(line), "{stats}");
+    }
+    // Another descriptor of the call is counted; one in shadow mode passes, from the cache too.
+    let both = domain.ask(&[("hour", "a"), ("minute", "a")]).await;
+    assert_eq!((left(&both), &both["overallCode"]), (vec![0, 19], &json!("OVER_LIMIT")), "{both}");
+    for _ in 0..3 {
+        let watched = domain.ask(&[("watched", "a"), ("unknown", "a")]).await;
+        assert_eq!(
+            (&watched["overallCode"], &watched["statuses"][1]["code"]),
+            (&json!("OK"), &json!("OK")),
+            "{watched}"
+        );
+    }
+    assert_eq!(domain.stat("rate_limit.edge.watched.over_limit_with_local_cache").await, Some(1));
+    assert_eq!(domain.stat("rate_limit.edge.watched.shadow_mode").await, Some(2));
 }

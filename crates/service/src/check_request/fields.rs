@@ -369,7 +369,10 @@ impl<'de: 'a, 'a> Visitor<'de> for CustomSeed<'_, 'a> {
 /// What is wrong with the name of a custom attribute, given the earlier ones.
 fn name_problem(name: &str, others: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<&'static str> {
     Some(match name {
-        "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",
+        "method" | "path" => {
+            "comes from `endpoint`: write \"GET /path\" there; an entry of Envoy's descriptors is explained as \
+             {\"domain\":…,\"descriptors\":[{\"entries\":[…]}]}"
+        }
         name if Attribute::from_name(name).is_some() || name == "namespace" => "has a field of its own",
         name if !is_attribute(name) => "should be a lower-case letter, then up to 63 of a-z, 0-9, _, ., -",
         name if others.iter().any(|(other, _)| other == name) => "is there twice",

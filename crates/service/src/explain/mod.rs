@@ -1,9 +1,11 @@
 //! Explanations as JSON: for every rule whether it applies and if not why, its key, its limit with all defaults filled
 //! in, the state of its bucket. The command line renders them as text.
 
+mod asked;
 mod effective;
 mod request;
 
+pub use asked::ExplainRequest;
 pub use effective::{effective_json, limit_json};
 pub use request::Unexplained;
 
@@ -17,6 +19,9 @@ use tollgate_store_redis::key::BucketKey;
 
 use crate::render;
 use crate::render::{RenderConfig, ResponseOptions};
+
+/// The attribute that rules without `key_by` count by.
+const DEFAULT_KEY: &str = "client_key";
 
 /// A request with the state of its buckets and its decision.
 #[derive(Debug)]
@@ -139,6 +144,9 @@ pub fn why_not(standing: &Applicability<'_>) -> Option<String> {
             format!("{attribute} should be {wanted}, the request has none")
         }
         Applicability::Exempted { by } => format!("{} exempts the request from it", by.name),
+        Applicability::MissingKey { part } if part == DEFAULT_KEY => {
+            format!("it counts by {part}, as a rule without `key_by` does, and the request has none")
+        }
         Applicability::MissingKey { part } => format!("it counts by {part}, the request has none"),
         Applicability::Unmetered { meters } => {
             format!("it counts {}, and the request carries none of it", meters.join(", "))

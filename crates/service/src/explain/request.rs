@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 use smallvec::SmallVec;
+use tollgate_core::Request;
 use tollgate_ruleset::RequestError;
 use tollgate_store::Store;
 
-use super::ExplainedRequest;
+use super::{ExplainRequest, ExplainedRequest};
 use crate::CheckRequest;
+use crate::rls::read::ParsedRls;
 use crate::service::Service;
 
 /// Most listed rules that do not apply; further ones are only counted.
@@ -28,7 +30,28 @@ impl Service {
     /// callers that may not see them.
     pub async fn explain(&self, request: &CheckRequest<'_>) -> Result<Value, Unexplained> {
         let lists = request.lists();
-        let request = request.request(&lists).peek();
+        self.explain_request(request.request(&lists).peek()).await
+    }
+
+    /// The same for a request in either format.
+    pub async fn explain_any(&self, request: &ExplainRequest<'_>) -> Result<Value, Unexplained> {
+        let message = match request {
+            ExplainRequest::Check(request) => return self.explain(request).await,
+            ExplainRequest::Descriptor(message) => message,
+        };
+        let invalid = |message: String| {
+            let field = "descriptors".to_owned();
+            Unexplained::Invalid(RequestError { code: "bad_descriptor", field, message })
+        };
+        let parsed = ParsedRls::read(message, &self.engine.rules().rules);
+        let parsed = parsed.map_err(|error| invalid(error.to_string()))?;
+        match parsed.requests(0).first() {
+            Some(request) if !parsed.has_refunds() => self.explain_request(request.peek()).await,
+            _ => Err(invalid("negative hits refund units: there is no decision to explain".to_owned())),
+        }
+    }
+
+    async fn explain_request(&self, request: Request<'_>) -> Result<Value, Unexplained> {
         let unused: SmallVec<[(&str, u64); 2]> = request.costs.iter().map(|(meter, _)| (*meter, 0)).collect();
         let Ok(_permit) = self.explaining.try_acquire() else { return Err(Unexplained::Busy) };
         let mut json = Value::Null;

@@ -9,6 +9,7 @@ use tollgate_ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_store::Memory;
 
 use crate::render::RenderConfig;
+use crate::rls::local_cache::CacheLookup;
 use crate::rls::read::ParsedRls;
 use crate::rls::write::RlsDecisions;
 use crate::rls::{RlsError, write};
@@ -81,7 +82,7 @@ fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLim
         rounds.push(decision);
     }
     let answer = RlsDecisions { rounds: &rounds, refunded: None };
-    let mut response = write::response(&parsed, answer);
+    let mut response = write::response(&parsed, answer, &CacheLookup::NONE);
     write::add_headers(&RenderConfig::default(), answer, &mut response);
     Ok(response)
 }

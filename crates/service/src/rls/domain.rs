@@ -8,6 +8,7 @@ use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_ruleset::EnvoyRule;
 use tollgate_telemetry::{RlsCallEnd, RlsObservation};
 
+use super::local_cache::CacheLookup;
 use super::metadata;
 use super::read::ParsedRls;
 use super::write::{count_before_others, is_over};
@@ -21,6 +22,7 @@ impl RlsConfig {
         service: &Service,
         parsed: &ParsedRls<'_>,
         rounds: &[Decision],
+        cached: &CacheLookup,
         response: &mut RateLimitResponse,
     ) {
         let over = |(decision, ruling, _): &(&Decision, &Ruling, &EnvoyRule)| {
@@ -35,8 +37,15 @@ impl RlsConfig {
         for (decision, ruling, rule) in &rules {
             self.count(service, parsed, decision, ruling, rule);
         }
+        let refused: Vec<(u16, &EnvoyRule)> =
+            cached.refusals.iter().filter_map(|own| Some((own.index, cached.rule(own)?.1))).collect();
+        for (index, rule) in &refused {
+            let Some((entries, hits)) = parsed.descriptor(*index) else { continue };
+            service.rls_stats.count_cached(&rule.stat_key(entries), hits, rule.shadow_mode);
+        }
         let mut quotas = rules.iter().filter(|(_, _, rule)| rule.quota_mode).peekable();
-        let spent = quotas.peek().is_some() && quotas.all(over);
+        let has_quota = quotas.peek().is_some() || refused.iter().any(|(_, rule)| rule.quota_mode);
+        let spent = has_quota && quotas.all(over);
         if spent && service.engine.enforcement() == Enforcement::Enforce {
             response.overall_code = Code::OverLimit.into();
         }
@@ -50,7 +59,8 @@ impl RlsConfig {
         }
         if let Some(names) = &self.headers {
             let is_quota = |index: usize| {
-                rules.iter().any(|(_, ruling, rule)| usize::from(ruling.request) == index && rule.quota_mode)
+                let own = rules.iter().map(|(_, ruling, rule)| (ruling.request, *rule));
+                own.chain(refused.iter().copied()).any(|(own, rule)| usize::from(own) == index && rule.quota_mode)
             };
             response.response_headers_to_add = headers(names, response, is_quota);
         }

@@ -8,6 +8,7 @@
 mod domain;
 mod json;
 mod limits;
+pub(crate) mod local_cache;
 mod metadata;
 pub(crate) mod read;
 pub(crate) mod write;
@@ -24,6 +25,7 @@ pub use self::json::{RlsJsonError, read as read_json, write as write_json};
 pub use self::read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use crate::rls_config::RlsConfig;
 
+use self::local_cache::CacheLookup;
 use self::read::ParsedRls;
 use self::write::RlsDecisions;
 use crate::decide::PendingCheck;
@@ -67,7 +69,7 @@ pub struct PendingRls(RlsStep);
 enum RlsStep {
     /// One decision about all descriptors, which waits for the store.
     Decide(PendingCheck),
-    /// More than one step: rounds, refunds, or counts that depend on a peek.
+    /// More than one step: rounds, refunds, the local cache, or counts that depend on a peek.
     Several,
 }
 
@@ -76,7 +78,9 @@ impl Service {
     pub fn try_rate_limit(&self, message: &RateLimitRequest) -> Result<Result<RlsAnswer, RlsError>, PendingRls> {
         let start = self.clock.now();
         let parsed = match ParsedRls::read(message, &self.engine.rules().rules) {
-            Ok(parsed) if parsed.has_refunds() || self.needs_peek(&parsed) => return Err(PendingRls(RlsStep::Several)),
+            Ok(parsed) if parsed.has_refunds() || self.needs_peek(&parsed) || self.has_local_cache(&parsed) => {
+                return Err(PendingRls(RlsStep::Several));
+            }
             Ok(parsed) => parsed,
             Err(error) => return Ok(self.count_rls_error(Err(error))),
         };
@@ -118,7 +122,10 @@ impl Service {
     async fn rate_limit_in_steps(&self, mut parsed: ParsedRls<'_>) -> Result<RlsAnswer, RlsError> {
         let start = self.clock.now();
         parsed.split_into_rounds(&self.engine.rules().rules, self.clock.wall())?;
-        if self.needs_peek(&parsed) {
+        let cached = CacheLookup::of(self, &mut parsed, start);
+        if !cached.refusals.is_empty() && self.rls.stops_counting {
+            parsed.count_nothing();
+        } else if self.needs_peek(&parsed) {
             let mut over = Vec::new();
             for round in 0..parsed.rounds() {
                 let look = self.engine.look_at_all(&parsed.requests(round)).await;
@@ -134,17 +141,23 @@ impl Service {
             if !parsed.is_domain && rounds.iter().any(|before| !before.is_allowed()) {
                 requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
             }
+            if requests.iter().all(|own| own.purpose == Purpose::Mention) {
+                continue; // the local cache refuses all of them
+            }
             let decision = self.engine.decide_all(&requests).await;
             check_valid(&decision)?;
             rounds.push(decision);
         }
         self.record_latency(start);
+        cached.remember(self, &parsed, &rounds, start);
+        local_cache::forget_refunded(self, &parsed);
         let refunded = match parsed.has_refunds() {
             true => Some(self.engine.refund(&parsed.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
             false => None,
         };
         refunded.as_ref().map_or(Ok(()), check_valid)?;
-        Ok(self.rls_answer(&parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }))
+        let decisions = RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() };
+        Ok(self.rls_answer(&parsed, decisions, &cached))
     }
 
     /// Counts a call without an answer, by the names of envoyproxy/ratelimit.
@@ -163,16 +176,22 @@ impl Service {
         self.rls.stops_counting && parsed.is_domain && parsed.groups().len() > 1
     }
 
+    /// True if refusals of the message's domain are remembered.
+    fn has_local_cache(&self, parsed: &ParsedRls<'_>) -> bool {
+        parsed.is_domain && self.rls_cache.is_some()
+    }
+
     /// The answer of one decision about all descriptors.
     fn rls_answer_of(&self, parsed: &ParsedRls<'_>, decision: &Decision) -> Result<RlsAnswer, RlsError> {
         check_valid(decision)?;
-        Ok(self.rls_answer(parsed, RlsDecisions { rounds: slice::from_ref(decision), refunded: None }))
+        let decisions = RlsDecisions { rounds: slice::from_ref(decision), refunded: None };
+        Ok(self.rls_answer(parsed, decisions, &CacheLookup::NONE))
     }
 
-    fn rls_answer(&self, parsed: &ParsedRls<'_>, decisions: RlsDecisions<'_>) -> RlsAnswer {
-        let mut response = write::response(parsed, decisions);
+    fn rls_answer(&self, parsed: &ParsedRls<'_>, decisions: RlsDecisions<'_>, cached: &CacheLookup) -> RlsAnswer {
+        let mut response = write::response(parsed, decisions, cached);
         match parsed.is_domain {
-            true => self.rls.complete(self, parsed, decisions.rounds, &mut response),
+            true => self.rls.complete(self, parsed, decisions.rounds, cached, &mut response),
             false => write::add_headers(&self.render, decisions, &mut response),
         }
         let mut denials = decisions.rounds.iter().filter(|round| !round.is_allowed()).peekable();

@@ -45,6 +45,8 @@ pub(crate) enum DescriptorGroup {
     Round(u8),
     /// Refunded.
     Refund,
+    /// Over its limit by the local cache: not decided.
+    Cached,
 }
 
 impl<'a> ParsedRls<'a> {
@@ -141,6 +143,25 @@ impl<'a> ParsedRls<'a> {
         }
     }
 
+    /// Takes these descriptors out of the decision: the local cache refuses them.
+    pub(crate) fn refuse_by_cache(&mut self, refused: impl Iterator<Item = u16>) {
+        for index in refused {
+            if let Some(group) = self.groups.get_mut(usize::from(index)) {
+                *group = DescriptorGroup::Cached;
+            }
+        }
+    }
+
+    /// Counts nothing: all descriptors peek.
+    pub(crate) fn count_nothing(&mut self) {
+        self.uncounted = u32::MAX;
+    }
+
+    /// False for a descriptor that only peeks.
+    pub(crate) fn is_counted(&self, index: u16) -> bool {
+        self.uncounted & (1 << (index % 32)) == 0
+    }
+
     fn add(&mut self, descriptor: &'a RateLimitDescriptor) -> Result<(), String> {
         let entries = &descriptor.entries;
         if entries.is_empty() {
@@ -179,7 +200,7 @@ impl<'a> ParsedRls<'a> {
     pub(crate) fn rounds(&self) -> u8 {
         let round = |group: &DescriptorGroup| match group {
             DescriptorGroup::Round(round) => *round,
-            DescriptorGroup::Refund => 0,
+            DescriptorGroup::Refund | DescriptorGroup::Cached => 0,
         };
         self.groups.iter().map(round).max().unwrap_or_default() + 1
     }

@@ -10,6 +10,7 @@ use tollgate_proto::{HeaderValue, RateLimitDescriptor};
 use tollgate_rules::envoy::Unit;
 use tollgate_ruleset::Rule;
 
+use super::local_cache::{CacheLookup, CachedRefusal};
 use super::read::{DescriptorGroup, ParsedRls};
 use crate::HeaderFields;
 use crate::render::{self, RenderConfig, ResponseOptions};
@@ -24,7 +25,7 @@ pub(crate) struct RlsDecisions<'a> {
 }
 
 /// The part that is the same for all rules: the code, and the status of each descriptor.
-pub(crate) fn response(parsed: &ParsedRls<'_>, decisions: RlsDecisions<'_>) -> RateLimitResponse {
+pub(crate) fn response(parsed: &ParsedRls<'_>, decisions: RlsDecisions<'_>, cached: &CacheLookup) -> RateLimitResponse {
     let status = |((index, group), descriptor): ((u16, &DescriptorGroup), &RateLimitDescriptor)| match group {
         DescriptorGroup::Round(round) => {
             let decision = decisions.rounds.get(usize::from(*round));
@@ -35,14 +36,16 @@ pub(crate) fn response(parsed: &ParsedRls<'_>, decisions: RlsDecisions<'_>) -> R
             code: Code::Ok.into(),
             ..status_of(refunded, index, descriptor, |_| 0)
         }),
+        DescriptorGroup::Cached => cached.refusal(index).and_then(|refusal| cached_status(cached, refusal, descriptor)),
     };
     let statuses = (0..).zip(parsed.groups()).zip(&parsed.message.descriptors);
     let mut response = RateLimitResponse {
         overall_code: Code::Ok.into(),
-        statuses: statuses.map(|one| status(one).unwrap_or_default()).collect(),
+        statuses: statuses.map(|one| status(one).unwrap_or_else(unlimited_status)).collect(),
         ..RateLimitResponse::default()
     };
-    if decisions.rounds.iter().any(|decision| !decision.is_allowed()) {
+    let is_enforced = |refusal: &CachedRefusal| cached.rule(refusal).is_some_and(|(rule, _)| rule.is_enforced());
+    if decisions.rounds.iter().any(|decision| !decision.is_allowed()) || cached.refusals.iter().any(is_enforced) {
         response.overall_code = Code::OverLimit.into();
     }
     response
@@ -67,7 +70,7 @@ fn status_of(
         None if rule.limit.is_none() => status.limit_remaining = u32::MAX,
         None => {}
         Some(outcome) => {
-            status.current_limit = Some(current_limit(rule, ruling, descriptor));
+            status.current_limit = Some(current_limit(rule, ruling.requests, descriptor));
             let remaining = match count_before_others(decision, ruling, &hits) {
                 Some(used) => outcome.limit.saturating_sub(used),
                 None => outcome.remaining,
@@ -81,6 +84,27 @@ fn status_of(
         }
     }
     status
+}
+
+/// The status of a descriptor without a limit.
+fn unlimited_status() -> DescriptorStatus {
+    DescriptorStatus { code: Code::Ok.into(), ..DescriptorStatus::default() }
+}
+
+/// The status of a descriptor that the local cache refuses.
+fn cached_status(
+    cached: &CacheLookup,
+    refusal: &CachedRefusal,
+    descriptor: &RateLimitDescriptor,
+) -> Option<DescriptorStatus> {
+    let (rule, envoy) = cached.rule(refusal)?;
+    let code = if envoy.shadow_mode { Code::Ok } else { Code::OverLimit };
+    Some(DescriptorStatus {
+        code: code.into(),
+        current_limit: Some(current_limit(rule, refusal.requests, descriptor)),
+        duration_until_reset: Some(whole_seconds(refusal.reset_after)),
+        ..DescriptorStatus::default()
+    })
 }
 
 /// True if a rule denies its descriptor. A quota rule does, although it does not deny the request by itself.
@@ -98,7 +122,7 @@ pub(crate) fn count_before_others(decision: &Decision, ruling: &Ruling, hits: im
     decision.used_after(ruling, hits).filter(|used| *used < all)
 }
 
-fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor) -> RateLimit {
+fn current_limit(rule: &Rule, requests: u64, descriptor: &RateLimitDescriptor) -> RateLimit {
     let asks = rule.envoy.as_ref().map_or(rule.spec.accept_limits, |envoy| envoy.overrides);
     let unit = match descriptor.limit.filter(|_| asks) {
         Some(limit) => Unit::from_number(limit.unit),
@@ -107,7 +131,7 @@ fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor)
     let name = rule.envoy.as_ref().map_or_else(|| Some(rule.name.clone()), |envoy| envoy.name.clone());
     RateLimit {
         name: name.unwrap_or_default(),
-        requests_per_unit: u32::try_from(ruling.requests).unwrap_or(u32::MAX),
+        requests_per_unit: u32::try_from(requests).unwrap_or(u32::MAX),
         unit: unit.map_or(0, Unit::number),
     }
 }

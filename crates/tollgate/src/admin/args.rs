@@ -86,6 +86,11 @@ impl EveryScopeArgs {
 }
 
 impl ServerArgs {
+    /// The server at a URL, with the system's certificates.
+    pub fn at(url: &str, token_file: Option<PathBuf>) -> ServerArgs {
+        ServerArgs { url: Some(url.to_owned()), token_file, ca: None, cert: None, key: None }
+    }
+
     /// A client of the server. Nothing is sent yet.
     pub fn admin(&self) -> Result<AdminClient> {
         self.within(None)

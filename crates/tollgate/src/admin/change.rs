@@ -32,6 +32,10 @@ impl ChangeArgs {
         out: &mut Output,
         summary: impl FnOnce(&ApiResponse, Palette) -> Result<String>,
     ) -> Result<()> {
+        // A deletion has no body.
+        if let (false, Ok(body)) = (self.json, response.json()) {
+            print_warnings(&body, out);
+        }
         if self.dry_run {
             show(response, self.json, DRY_RUN, out)?;
         } else if self.json {
@@ -59,6 +63,25 @@ impl ChangeArgs {
             Ok(format!("{text}{counts} (version {})", member(&after, "version")))
         })
     }
+}
+
+/// Prints the warnings of a response to standard error.
+pub fn print_warnings(body: &Value, out: &mut Output) {
+    warning_lines(body).iter().for_each(|line| out.warning(line));
+}
+
+/// The warnings of a response, as text.
+pub fn warning_lines(body: &Value) -> Vec<String> {
+    let warnings = body.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    let text = |warning: &Value, name: &str| warning.get(name).and_then(Value::as_str).map(str::to_owned);
+    let line = |warning: &Value| {
+        let rule = text(warning, "rule_id").map(|id| format!("{id}: ")).unwrap_or_default();
+        let line = warning.get("line").map(|line| format!("line {line}: ")).unwrap_or_default();
+        let help = text(warning, "help").map(|help| format!(" ({help})")).unwrap_or_default();
+        let [field, message] = ["field", "message"].map(|name| text(warning, name).unwrap_or_default());
+        format!("{line}{rule}{field}: {message}{help}")
+    };
+    warnings.map(line).collect()
 }
 
 /// The changes in a response.

@@ -12,7 +12,7 @@ mod period;
 
 pub use admin_client::AdminClient;
 pub use args::{DEFAULT_ADMIN_URL, EveryScopeArgs, ScopeArgs, ScopeReadArgs, ServerArgs, ServerReadArgs};
-pub use change::{ChangeArgs, DRY_RUN, changes, idempotency_key, show};
+pub use change::{ChangeArgs, DRY_RUN, changes, idempotency_key, print_warnings, show, warning_lines};
 pub use consent::{ConsentArgs, ConsentOutcome};
 pub use delete::{DeleteArgs, delete};
 pub use details::{details, print_record};

@@ -66,6 +66,9 @@ Examples:
   A request in the format of the HTTP API:
     tollgate explain --url http://127.0.0.1:8080 \
       '{"client_key":"user:42","endpoint":"POST /api/x","cost":1}'
+  One descriptor, by the rules of --envoy-config, in the JSON of Envoy's service:
+    tollgate explain '{"domain":"edge","descriptors":
+      [{"entries":[{"key":"path","value":"/api"}]}]}'
 
 Exit codes:
   0  explained, whether allowed or denied
@@ -82,6 +85,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 impl ExplainArgs {
     fn is_empty(&self) -> bool {
         self.json_request.is_none() && self.request.is_empty()
+    }
+
+    /// The request, if it is a message of Envoy's rate limit service.
+    fn descriptor(&self) -> Option<&str> {
+        let text = self.json_request.as_deref()?;
+        serde_json::from_str::<Value>(text).is_ok_and(|value| value.get("descriptors").is_some()).then_some(text)
     }
 
     fn request(&self) -> Result<OwnedRequest> {
@@ -107,6 +116,9 @@ pub fn by_rules(file: &Path, question: &ExplainArgs, out: &mut Output) -> Result
             false => rules.iter().try_for_each(|rule| out.text(&effective_text(rule, out.palette())))?,
         }
         return Ok(Exit::Ok);
+    }
+    if question.descriptor().is_some() {
+        bail!("descriptors are explained by a server with --envoy-config: use --url, or the admin listener");
     }
     let request = question.request()?;
     // The clock stands still, so that the displayed state is the state of the decision.
@@ -138,12 +150,20 @@ fn by_server(server: &RemoteServer, question: &ExplainArgs, out: &mut Output) ->
     if question.is_empty() {
         bail!("no request given: use flags such as --client-key user:42, or JSON");
     }
-    let request = question.request()?;
-    let response = server.client()?.post(&["v1", "explain"], request.to_json()?.to_string())?;
+    // A descriptor of Envoy is read by the server: its entries have an order and any key.
+    let (body, summary) = match question.descriptor() {
+        Some(message) if question.request.is_empty() => (message.to_owned(), message.to_owned()),
+        Some(_) => bail!("a request with descriptors is explained as it stands: leave the flags out"),
+        None => {
+            let request = question.request()?;
+            (request.to_json()?.to_string(), request.summary())
+        }
+    };
+    let response = server.client()?.post(&["v1", "explain"], body)?;
     let explained = response.object("decision")?;
     match question.json {
         true => out.line(&response.text())?,
-        false => out.text(&explained_text(&request.summary(), &explained, out.palette()))?,
+        false => out.text(&explained_text(&summary, &explained, out.palette()))?,
     }
     Ok(Exit::Ok)
 }

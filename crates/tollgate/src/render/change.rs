@@ -18,7 +18,7 @@ use super::{Palette, visible};
 use crate::document::rank;
 
 /// Fields that are not shown: they differ after every change.
-const HIDDEN_FIELDS: [&str; 5] = ["namespace", "created_at", "updated_at", "version", "since"];
+const HIDDEN_FIELDS: [&str; 6] = ["namespace", "warnings", "created_at", "updated_at", "version", "since"];
 /// Default values, not shown for a new resource.
 const DEFAULTS: [(&str, &str); 2] = [("unlimited", "false"), ("burst_size", "0")];
 

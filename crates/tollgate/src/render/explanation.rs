@@ -33,7 +33,7 @@ pub fn effective_text(rule: &Value, palette: Palette) -> String {
         add("about", description.trim_end());
     }
     add("match", &matches_text(rule));
-    add("key_by", string(rule, "key_by").unwrap_or_default());
+    add("key_by", &key_by_text(rule));
     add("limit", &limit_text(rule));
     add("cost", &cost_text(rule));
     add("policy", &policy_text(rule));
@@ -42,6 +42,15 @@ pub fn effective_text(rule: &Value, palette: Palette) -> String {
         add("replaces", &replaces);
     }
     text + "\n"
+}
+
+/// The key; where it is the default, what becomes of requests without it.
+fn key_by_text(rule: &Value) -> String {
+    let key_by = string(rule, "key_by").unwrap_or_default();
+    match (key_by, string(rule, "missing")) {
+        ("client_key", Some("skip")) => format!("{key_by}, requests without one are not counted"),
+        _ => key_by.to_owned(),
+    }
 }
 
 fn rule_text(rule: &Value, palette: Palette) -> String {

@@ -90,3 +90,25 @@ fn rules_of_a_file_take_precedence_and_are_read_only() {
     node.serves("/database", 3, Duration::from_secs(5));
     assert_eq!(node.status()["quarantined"][0]["id"], "of-database", "the rule of the database is left out");
 }
+
+/// A rule that SQL writes has no response: what is odd about it is logged once, and shown with the rule.
+#[test]
+fn warnings_about_rules_written_with_sql_are_logged_once_and_shown() {
+    let db = postgres::shared().database();
+    let place = Place::on(&db);
+    let node = place.start(None);
+    postgres::run_sql(
+        &db,
+        "INSERT INTO rate_limit_rules (rule_id, endpoint, key_by, max_requests, window_secs) VALUES \
+         ('odd', '/users/:id', 'user', 5, 60)",
+    );
+    let refreshed = node.admin("POST", "/v1/rules/refresh", None);
+    assert_eq!(refreshed.status, 202, "{refreshed:?}");
+    let lines = || node.log().lines().filter(|line| line.contains("unknown-attribute")).count();
+    patience::until("the warning is logged", SOON, || lines() > 0);
+    node.make("other", "/other", 7);
+    node.serves("/other", 7, SOON);
+    assert_eq!(lines(), 1, "{}", node.log());
+    let rule = node.admin("GET", "/v1/rules/odd", None).body;
+    assert_eq!(rule["warnings"][0]["code"], "unknown-attribute", "{rule}");
+}

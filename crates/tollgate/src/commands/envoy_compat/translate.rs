@@ -131,6 +131,9 @@ impl TranslatedSettings {
                 self.set(setting, "true");
             }
         }
+        if let Some(bytes) = env.get("LOCAL_CACHE_SIZE_IN_BYTES") {
+            self.set_by("LOCAL_CACHE_SIZE_IN_BYTES", "envoy_local_cache", bytes);
+        }
         if let Some(ratio) = env.get("NEAR_LIMIT_RATIO") {
             match ratio.parse::<f64>() {
                 Ok(ratio) if (0.01..=1.0).contains(&ratio) => {

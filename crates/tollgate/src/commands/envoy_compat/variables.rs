@@ -77,7 +77,7 @@ pub const VARIABLES: &[(&str, VariableSupport)] = &[
     ("RUNTIME_IGNOREDOTFILES", Ignored),
     ("RUNTIME_WATCH_ROOT", Ignored),
     ("EXPIRATION_JITTER_MAX_SECONDS", Ignored),
-    ("LOCAL_CACHE_SIZE_IN_BYTES", Ignored),
+    ("LOCAL_CACHE_SIZE_IN_BYTES", Supported),
     ("NEAR_LIMIT_RATIO", Supported),
     (
         "CACHE_KEY_PREFIX",

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::Value;
 use tollgate_core::Time;
 
-use crate::admin::{ScopeReadArgs, print_record};
+use crate::admin::{ScopeReadArgs, print_record, warning_lines};
 use crate::document::rule_yaml;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -22,9 +22,9 @@ pub struct Args {
     read: ScopeReadArgs,
 }
 
-const HELP: &str = r#"Prints the rule as YAML, with its switch (see `rules mode`) as a comment. The output can
-be edited and written back; if the rule was changed in the meantime, nothing is
-overwritten:
+const HELP: &str = r#"Prints the rule as YAML, with its switch (see `rules mode`) and warnings about it as
+comments. The output can be edited and written back; if the rule was changed in the
+meantime, nothing is overwritten:
     tollgate rules get orders-per-user > rule.yaml
     tollgate rules update orders-per-user --file rule.yaml
 
@@ -52,6 +52,9 @@ fn print_yaml(rule: &Value, out: &mut Output) -> Result<()> {
     if let Some(switch) = rule.get("mode_override") {
         // A comment: the switch is not a part of the rule that `rules update` writes.
         out.line(&visible(&format!("# mode: {}{}", mode_words(rule), switch_words(switch, now))))?;
+    }
+    for warning in warning_lines(rule) {
+        out.line(&visible(&format!("# warning: {warning}")))?;
     }
     out.text(&rule_yaml(rule))?;
     if let Some(version) = rule.get("version").filter(|version| !version.is_null()) {

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use hyper::Method;
 
 use super::translate;
-use crate::admin::{AdminClient, ScopeArgs, changes, show};
+use crate::admin::{AdminClient, ScopeArgs, changes, print_warnings, show};
 use crate::client::{ApiCall, ApiResponse};
 use crate::exit::Exit;
 use crate::input::{self, SourceText};
@@ -83,6 +83,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let label = format!("importing {}", source.name);
     if args.dry_run {
         let response = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;
+        if !args.json {
+            print_warnings(&response.json()?, out);
+        }
         show(&response, args.json, crate::admin::DRY_RUN, out)?;
         return Ok(done);
     }
@@ -129,6 +132,9 @@ fn agreed(args: &Args, admin: &mut AdminClient, source: &SourceText, out: &mut O
 
 fn imported(args: &Args, response: &ApiResponse, out: &mut Output) -> Result<()> {
     let body = response.json()?;
+    if !args.json {
+        print_warnings(&body, out);
+    }
     match args.json {
         true => out.line(&response.text())?,
         false => {

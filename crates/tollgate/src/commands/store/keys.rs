@@ -13,6 +13,7 @@ use tollgate_service::store::{Inspection, inspect};
 use tollgate_store_redis::{BucketReader, BucketState, StoredBucket};
 
 use super::access::AccessArgs;
+use super::database_overrides::DatabaseOverrideArgs;
 use crate::exit::Exit;
 use crate::load;
 use crate::output::Output;
@@ -34,6 +35,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", env = "TOLLGATE_SECRET_FILE", hide_env_values = true)]
     secret_file: Option<PathBuf>,
     #[command(flatten)]
+    admin: DatabaseOverrideArgs,
+    #[command(flatten)]
     access: AccessArgs,
     /// Print JSON
     #[arg(long)]
@@ -49,7 +52,9 @@ const HELP: &str = r#"Computes the key of every bucket that the rules may keep f
 its entry in the store: key, time to live and decoded state. Only reads. A rule whose
 key needs an attribute that was not given is listed with that attribute; a condition
 on an attribute that was not given is assumed to match. Overrides in the rules file
-apply; rules and overrides in a database are not read: use `tollgate explain`.
+apply; those in the database of the nodes apply if --admin-url (TOLLGATE_URL) names
+an admin listener, and are left out if it does not. Rules in the database are not read:
+use `tollgate explain`.
 
 Examples:
   The buckets of a client:
@@ -58,6 +63,9 @@ Examples:
   Including rules that count by endpoint and address:
     tollgate store keys --client user:42 --endpoint "GET /export/users" \
       --ip 192.0.2.1 --store redis://127.0.0.1:6379 --rules rules.yaml
+  With the overrides in the database of the nodes (a token of the role operator):
+    tollgate store keys --client user:42 --store redis://127.0.0.1:6379 \
+      --rules rules.yaml --admin-url http://127.0.0.1:8090
   For nodes with a secret_file:
     tollgate store keys --client user:42 --store redis-cluster://10.0.0.1:6379 \
       --rules rules.yaml --secret-file /etc/tollgate/secret
@@ -83,7 +91,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     if other_secret {
         out.warning("running nodes use another secret, and so other keys: name their secret_file with --secret-file");
     }
-    let loaded = load::rules_with(&args.rules, &options)?;
+    let loaded = load::rules_with(&args.rules, &options, |file| args.admin.add_to(file))?;
     let request = args.client.apply_to(OwnedRequest { namespace: args.namespace.clone(), ..OwnedRequest::default() });
     let lists = request.lists();
     let asked = request.to_request(&loaded.file.namespace, &lists, None);

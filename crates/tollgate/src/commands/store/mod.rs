@@ -2,6 +2,7 @@
 
 mod access;
 pub mod check;
+mod database_overrides;
 pub mod keys;
 
 use anyhow::Result;
