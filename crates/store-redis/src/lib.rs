@@ -18,6 +18,5 @@ pub use store::node_rules::NodeRules;
 pub use store::primary::memory::MemoryLevel;
 pub use store::primary::{Health, Primary};
 pub use store::redis_store::RedisStore;
-pub use store::slot_stats::SlotStats;
-pub use store::stats::PrimaryStats;
+pub use store::stats::{PrimaryStats, SlotStats};
 pub use store::{check, inspect, key, primary, script, stats};

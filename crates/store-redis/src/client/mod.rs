@@ -3,7 +3,6 @@
 //! It knows neither Lua nor buckets, and imports nothing from `store`.
 
 pub(crate) mod address;
-pub(crate) mod atomic_breaker;
 pub(crate) mod backoff;
 pub mod breaker;
 pub mod clock;

@@ -8,8 +8,7 @@ use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_resp::{RespValue, write_request};
 
-use super::error::{ConnectError, ConnectionLost};
-use super::wire::RedisConnection;
+use super::{ConnectError, ConnectionLost, RedisConnection};
 use crate::client::address::HostPort;
 use crate::client::config::RedisConfig;
 use crate::client::context::RedisContext;

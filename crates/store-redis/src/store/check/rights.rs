@@ -105,7 +105,7 @@ async fn scripts(
         let ask = if matches!(limit, Limit::Concurrency(_)) { Ask::Hold(SlotId(7)) } else { Ask::Consume(1) };
         let charge = Charge { ask, identity, ..Charge::new(bucket, limit, 1) };
         for _ in 0..2 {
-            let request = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
+            let request = ScriptRequest { charges: [charge].into_iter().collect(), denied: false, full: false };
             let mut batch = Batch::new(deadline, now);
             let _ = batch.try_push(request);
             let hash = hashes.get(batch.script().index()).map_or(&[] as &[u8], |hash| hash);

@@ -25,7 +25,7 @@ const APART: Span = Span::from_secs(1);
 /// Checks the server at this address; it serves the keys of `identity`.
 pub(super) async fn look(context: &Arc<RedisContext>, at: &HostPort, identity: u32, findings: &mut Vec<Finding>) {
     let opened = match resolve(at).await {
-        Ok(places) => RedisConnection::open(context, at, &places, &Script::TEXTS).await,
+        Ok(places) => RedisConnection::open(context, at, &places, &Script::texts()).await,
         Err(error) => Err(error),
     };
     let (mut connection, greeting) = match opened {

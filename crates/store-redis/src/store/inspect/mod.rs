@@ -149,7 +149,7 @@ impl BucketReader {
             Some(place) => place,
             None => {
                 let places = resolve(server).await.map_err(|why| unreached(server, &why))?;
-                let opened = RedisConnection::open(&self.context, server, &places, &Script::TEXTS).await;
+                let opened = RedisConnection::open(&self.context, server, &places, &Script::texts()).await;
                 let (connection, _) = opened.map_err(|why| unreached(server, &why))?;
                 self.connections.push((server.clone(), connection));
                 self.connections.len() - 1

@@ -14,11 +14,10 @@ use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 use tracing::{info, warn};
 
+use super::call::{Commands, PendingCommands, QueuedCall};
 use super::memory::{MemoryGauge, MemoryLevel, MemoryUse};
-use super::queued_call::{Commands, PendingCommands, QueuedCall};
 use crate::client::address::HostPort;
-use crate::client::atomic_breaker::AtomicBreaker;
-use crate::client::breaker::Phase;
+use crate::client::breaker::{AtomicBreaker, Phase};
 use crate::client::clock::ClockEstimate;
 use crate::client::connection::{self, ConnectError, Handshake, RedisConnection};
 use crate::client::context::RedisContext;
@@ -202,7 +201,7 @@ impl PrimaryCore {
         let limit = Limit::per_second(1).ok()?;
         let identity = self.identity.load(Ordering::Relaxed);
         let charge = Charge { ask: Ask::Peek(1), identity, ..Charge::new(Digest::default(), limit, 1) };
-        let request = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
+        let request = ScriptRequest { charges: [charge].into_iter().collect(), denied: false, full: false };
         Some((request, BucketKey::of(&charge).slot()))
     }
 
@@ -290,7 +289,7 @@ impl PrimaryCore {
     pub(super) async fn connect(&self) -> Result<(RedisConnection, Handshake), ConnectError> {
         increment(&self.counters.connects);
         let places = self.places().await?;
-        RedisConnection::open(&self.context, &self.address, &places, &Script::TEXTS).await
+        RedisConnection::open(&self.context, &self.address, &places, &Script::texts()).await
     }
 
     async fn places(&self) -> Result<Vec<SocketAddr>, ConnectError> {
@@ -318,9 +317,9 @@ impl PrimaryCore {
 
     /// True for the first driver that misses a script: one text per script and loss, also among several connections.
     /// `before` is how often each script had been sent as text, `loading` which scripts this driver is already sending.
-    pub(super) fn is_first_to_reload(&self, place: usize, before: &[u64], loading: &mut [bool]) -> bool {
+    pub(super) fn is_first_to_reload(&self, script: usize, before: &[u64], loading: &mut [bool]) -> bool {
         let (Some(count), Some(before), Some(loading)) =
-            (self.reloads.get(place), before.get(place), loading.get_mut(place))
+            (self.reloads.get(script), before.get(script), loading.get_mut(script))
         else {
             return true;
         };

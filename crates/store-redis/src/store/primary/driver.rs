@@ -19,10 +19,10 @@ use tollgate_resp::RespValue;
 use tollgate_store::{StoreErrorKind, random};
 use tracing::debug;
 
+use super::call::QueuedCall;
+use super::call::{BatchBuilder, PipelinedCall};
 use super::core::PrimaryCore;
 use super::in_flight::{Ended, InFlight};
-use super::pipelined_call::{BatchBuilder, PipelinedCall};
-use super::queued_call::QueuedCall;
 use crate::client::backoff::Backoff;
 use crate::client::connection::{Handshake, RedisConnection};
 use crate::client::failure::{Redirect, error};
@@ -298,12 +298,12 @@ impl Driver {
         let mut loading = [false; Script::ALL.len()];
         self.clear();
         for call in &calls {
-            let place = call.script().map_or(0, Script::index);
-            let how = if core.is_first_to_reload(place, before, &mut loading) {
+            let script = call.script().map_or(0, Script::index);
+            let how = if core.is_first_to_reload(script, before, &mut loading) {
                 increment(&core.counters.reloads);
                 script::ScriptCall::Text
             } else {
-                script::ScriptCall::Sha(self.hashes.get(place).map_or(&[], |hash| hash))
+                script::ScriptCall::Sha(self.hashes.get(script).map_or(&[], |hash| hash))
             };
             call.encode(how, &mut self.out);
             self.ends.push(self.out.len());

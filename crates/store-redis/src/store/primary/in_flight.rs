@@ -7,8 +7,8 @@ use tollgate_core::Time;
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
+use super::call::{CallOutcome, PipelinedCall};
 use super::core::PrimaryCore;
-use super::pipelined_call::{CallOutcome, PipelinedCall};
 use crate::client::failure::{Refusal, error};
 use crate::store::script::Script;
 use crate::store::stats::{add, increment};
@@ -162,8 +162,8 @@ impl InFlight {
 
     /// The connection failed: calls that were not written completely were not executed, the others may have been.
     pub(super) fn abandon(self, why: &str) {
-        for (place, call) in self.calls.into_iter().enumerate() {
-            let sent = self.completed + place < self.written;
+        for (index, call) in self.calls.into_iter().enumerate() {
+            let sent = self.completed + index < self.written;
             call.fail(&error(if sent { StoreErrorKind::Indeterminate } else { StoreErrorKind::Unavailable }, why));
         }
         for call in self.unknown_script {

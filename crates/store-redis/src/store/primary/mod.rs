@@ -6,12 +6,11 @@
 //!                  bounded  takes all   requests share calls               in order
 //! ```
 
+mod call;
 mod core;
 mod driver;
 mod in_flight;
 pub(crate) mod memory;
-mod pipelined_call;
-mod queued_call;
 mod sweep;
 mod watch;
 
@@ -22,9 +21,9 @@ use tollgate_core::{Receipt, Span, Time};
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
+use self::call::{PendingAsk, PendingReturn, QueuedCall};
 use self::core::PrimaryCore;
 use self::memory::MemoryLevel;
-use self::queued_call::{PendingAsk, PendingReturn, QueuedCall};
 use crate::client::address::HostPort;
 use crate::client::breaker::Phase;
 use crate::client::context::RedisContext;

@@ -1,17 +1,57 @@
-//! One call of a batch: its encoding, its callers, and what its reply means for them.
+//! Calls to a primary: as they wait in the queue, and as they are sent, batched, and completed for their callers.
 
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
-use tollgate_core::{Span, Time};
+use tollgate_core::{Receipt, Span, Time};
 use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 
-use super::queued_call::{Commands, PendingAsk, PendingCommands, PendingReturn, QueuedCall};
 use crate::client::clock::ClockEstimate;
 use crate::client::failure::{Redirect, Refusal, Treatment, error, meaning_of};
 use crate::client::pending::{PendingCall, Retry, SendMode};
-use crate::store::script::{self, Batch, BatchReply, ReturnReply, Returns, Script, ScriptRequest};
+use crate::client::queue::Queued;
+use crate::store::script::{self, Batch, BatchReply, ReturnReply, Returns, Script, ScriptAnswer, ScriptRequest};
+
+/// A request and its answer.
+pub(super) type PendingAsk = PendingCall<ScriptRequest, ScriptAnswer>;
+/// Receipts, and how many of them were given back.
+pub(super) type PendingReturn = PendingCall<Vec<Receipt>, usize>;
+/// Plain commands and their replies.
+pub(super) type PendingCommands = PendingCall<Commands, Vec<RespValue>>;
+
+/// Encoded commands, and the number of their replies.
+#[derive(Debug)]
+pub(super) struct Commands {
+    pub(super) bytes: Vec<u8>,
+    pub(super) replies: usize,
+}
+
+/// A call in the queue.
+#[derive(Debug)]
+pub(super) enum QueuedCall {
+    Ask(Arc<PendingAsk>),
+    GiveBack(Arc<PendingReturn>),
+    Command(Arc<PendingCommands>),
+}
+
+impl Queued for QueuedCall {
+    fn is_over(&self) -> bool {
+        match self {
+            QueuedCall::Ask(call) => call.is_over(),
+            QueuedCall::GiveBack(call) => call.is_over(),
+            QueuedCall::Command(call) => call.is_over(),
+        }
+    }
+
+    fn fail(self, error: &StoreError) {
+        match self {
+            QueuedCall::Ask(call) => call.answer(Err(Retry::Failed(error.clone()))),
+            QueuedCall::GiveBack(call) => call.answer(Err(Retry::Failed(error.clone()))),
+            QueuedCall::Command(call) => call.answer(Err(Retry::Failed(error.clone()))),
+        }
+    }
+}
 
 /// Requests per script call: the server does nothing else meanwhile.
 const REQUESTS_MAX: usize = 64;
@@ -57,7 +97,7 @@ impl BatchBuilder<'_> {
         match queued {
             QueuedCall::Ask(caller) => {
                 if let Some(request) = self.claim(&caller) {
-                    self.place(caller, request, calls);
+                    self.batch(caller, request, calls);
                 }
             }
             QueuedCall::GiveBack(caller) => {
@@ -79,7 +119,7 @@ impl BatchBuilder<'_> {
         if caller.deadline <= self.now { None } else { caller.claim() }
     }
 
-    fn place(&self, caller: Arc<PendingAsk>, mut request: ScriptRequest, calls: &mut Vec<PipelinedCall>) {
+    fn batch(&self, caller: Arc<PendingAsk>, mut request: ScriptRequest, calls: &mut Vec<PipelinedCall>) {
         for call in calls.iter_mut().rev() {
             let PipelinedCall::Batch { batch, callers, deadline } = call else { continue };
             if callers.len() >= REQUESTS_MAX || !self.may_join(&caller, callers, *deadline) {

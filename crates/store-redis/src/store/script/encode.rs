@@ -1,8 +1,55 @@
-//! The encoding of a charge. Products are computed here in 128 bits, so that scripts only add and compare.
+//! The encoding of script calls: the command, and its numbers in one argument.
+//!
+//! Numbers are unsigned little-endian integers, which cannot be negative, fractional or NaN. Lua's numbers are doubles,
+//! so times are sent as seconds (five bytes) and nanoseconds (four), counts as two halves of 32 bits. Products are
+//! computed here in 128 bits, so that scripts only add and compare.
 
+use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Concurrency, Gcra, Limit, LimitKind, Queue, Span, Time};
+use tollgate_resp::{write_array_header, write_bulk};
 
-use super::blob::Blob;
+use super::lua::Script;
+
+/// How a script is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptCall<'a> {
+    /// By its hash, as returned by `SCRIPT LOAD`.
+    Sha(&'a [u8]),
+    /// By its text, which also loads it.
+    Text,
+    /// At a time of the caller's choice; the hash, if any, is that of the text with a test clock.
+    #[doc(hidden)]
+    At(Time, Option<&'a [u8]>),
+}
+
+impl ScriptCall<'_> {
+    /// Appends the whole command.
+    pub(super) fn encode<'k>(
+        self,
+        script: Script,
+        keys: impl ExactSizeIterator<Item = &'k [u8]>,
+        blob: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let (word, name): (&[u8], &[u8]) = match self {
+            ScriptCall::Sha(sha) | ScriptCall::At(_, Some(sha)) => (b"EVALSHA", sha),
+            ScriptCall::Text => (b"EVAL", script.text().as_bytes()),
+            ScriptCall::At(_, None) => (b"EVAL", script.text_with_test_clock().as_bytes()),
+        };
+        let now = if let ScriptCall::At(now, _) = self { Some(now) } else { None };
+        write_array_header(out, 4 + keys.len() + usize::from(now.is_some()));
+        write_bulk(out, word);
+        write_bulk(out, name);
+        write_bulk(out, itoa::Buffer::new().format(keys.len()).as_bytes());
+        keys.for_each(|key| write_bulk(out, key));
+        write_bulk(out, blob);
+        if let Some(now) = now {
+            let mut time = Blob::default();
+            time.nanos(now.nanos());
+            write_bulk(out, time.bytes());
+        }
+    }
+}
 
 /// The charge may change its bucket.
 const WRITES: u8 = 1;
@@ -69,7 +116,7 @@ pub(super) struct ChargePosition {
 }
 
 /// Appends a charge. `deciding` is its limit, randomly raised if it is soft.
-pub(super) fn encode(charge: &Charge, deciding: &Limit, place: ChargePosition, blob: &mut Blob) {
+pub(super) fn encode_charge(charge: &Charge, deciding: &Limit, position: ChargePosition, blob: &mut Blob) {
     let ask = &charge.ask;
     let mut flags = 0;
     let mut flag = |bit: u8, set: bool| flags |= if set { bit } else { 0 };
@@ -77,7 +124,7 @@ pub(super) fn encode(charge: &Charge, deciding: &Limit, place: ChargePosition, b
     flag(FORCE, matches!(ask, Ask::Force(_)));
     flag(COUNT_DENIED, charge.count_denied);
     flag(SHADOW, !charge.is_enforced());
-    flag(NO_ROOM, place.full && needs_bucket(charge));
+    flag(NO_ROOM, position.full && needs_bucket(charge));
     match deciding {
         Limit::Gcra(gcra) => {
             flag(UNCLAMPED, !gcra.is_clamped() && gcra.burst() > 0);
@@ -86,15 +133,15 @@ pub(super) fn encode(charge: &Charge, deciding: &Limit, place: ChargePosition, b
         Limit::Queue(_) => flag(EXTENDED | QUEUE, true),
         _ => flag(UP_TO, matches!(ask, Ask::UpTo(_))),
     }
-    blob.short(place.opens);
+    blob.short(position.opens);
     blob.byte(kind(deciding));
     blob.byte(flags);
-    blob.short(place.key);
+    blob.short(position.key);
     match deciding {
         Limit::Gcra(gcra) => encode_gcra(gcra, ask, blob),
         Limit::Queue(queue) => encode_queue(queue, ask, blob),
         Limit::FixedWindow(_) | Limit::SlidingCounter(_) => {
-            encode_windows(deciding.window(), deciding.offset(), place.estimate, blob);
+            encode_windows(deciding.window(), deciding.offset(), position.estimate, blob);
             blob.count(deciding.capacity());
             blob.count(ask.least());
             blob.count(ask.cost());
@@ -181,4 +228,56 @@ fn encode_slots(limit: &Concurrency, ask: &Ask, blob: &mut Blob) {
 /// score for present-day times.
 pub(super) fn encode_ttl(limit: &Concurrency, blob: &mut Blob) {
     blob.nanos(limit.ttl().nanos().div_ceil(1000).saturating_mul(1000));
+}
+
+/// Arguments up to this size, which is six charges, need no allocation.
+const INLINE_BYTES: usize = 256;
+
+/// Nanoseconds per second.
+pub(super) const SECOND: u64 = 1_000_000_000;
+
+/// An argument being encoded.
+#[derive(Debug, Default)]
+pub(super) struct Blob(SmallVec<[u8; INLINE_BYTES]>);
+
+impl Blob {
+    pub(super) fn with_capacity(bytes: usize) -> Blob {
+        Blob(SmallVec::with_capacity(bytes))
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    pub(super) fn short(&mut self, number: u16) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    /// A point in time or a span.
+    pub(super) fn nanos(&mut self, nanos: u64) {
+        self.wide_nanos(u128::from(nanos));
+    }
+
+    /// A sum of two spans, which may exceed 64 bits; it must stay below 2^40 seconds.
+    pub(super) fn wide_nanos(&mut self, nanos: u128) {
+        let (seconds, rest) = (nanos / u128::from(SECOND), nanos % u128::from(SECOND));
+        let [a, b, c, d, e, ..] = (seconds as u64).to_le_bytes();
+        self.0.extend_from_slice(&[a, b, c, d, e]);
+        self.0.extend_from_slice(&(rest as u32).to_le_bytes());
+    }
+
+    /// A count, high half first.
+    pub(super) fn count(&mut self, count: u64) {
+        self.0.extend_from_slice(&((count >> 32) as u32).to_le_bytes());
+        self.0.extend_from_slice(&(count as u32).to_le_bytes());
+    }
+
+    /// Raw bytes.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
 }
