@@ -1,13 +1,15 @@
-//! Charges of the rules that match a request.
+//! Matching: evaluates the conditions of the candidates, and makes the charges of the rules that apply.
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
 use tollgate_rules::spec::Align;
 
+use super::attributes::AttrId;
 use super::facts::{RequestError, RequestFacts};
 use super::index::Candidates;
-use super::rule::{Rule, RuleId};
+use super::rule::{Conditions, Rule, RuleId};
 use super::{CompiledNamespace, RuleSet};
+use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 
 /// The charges of one decision: one per bucket, and the rules that apply with their charges.
 ///
@@ -54,7 +56,7 @@ impl Charges {
         self.requests
     }
 
-    /// Whether a refusal by the rule denies the request.
+    /// Whether a denial by the rule denies the request.
     #[inline]
     pub fn enforces(&self, rule: &Rule) -> bool {
         rule.is_enforced() && !self.shadowed
@@ -94,20 +96,20 @@ impl ChargeSink<'_> {
     /// the two operations cannot be joined.
     pub(super) fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
         let all = &mut self.charges.charges;
-        let place = match all.iter().position(|other| other.bucket == charge.bucket) {
+        let index = match all.iter().position(|other| other.bucket == charge.bucket) {
             None => {
                 all.push(charge);
                 all.len() - 1
             }
-            Some(place) => {
-                let twin = all.get_mut(place).filter(|twin| twin.limit == charge.limit);
+            Some(index) => {
+                let twin = all.get_mut(index).filter(|twin| twin.limit == charge.limit);
                 match twin.and_then(|twin| twin.ask.join(charge.ask).map(|ask| twin.ask = ask)) {
-                    Some(()) => place,
+                    Some(()) => index,
                     None => return false,
                 }
             }
         };
-        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(place).ok() };
+        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(index).ok() };
         self.charges.applied.push(applied);
         true
     }
@@ -204,12 +206,12 @@ pub(super) fn charge_of(
             Err(error) => return RuleEvaluation::BadLimit(error),
         }
     }
-    let mut part = None;
-    if rule.parts() > 1 && !terms.whole {
+    let mut chosen = None;
+    if rule.shards() > 1 && !terms.whole {
         // A slot is renewed and released later, so its id chooses the shard.
         let random = request.slot.map_or(terms.random, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
-        let shard = random % rule.parts();
-        part = Some(shard);
+        let shard = random % rule.shards();
+        chosen = Some(shard);
         hasher.word(shard);
         limit = rule.shard(limit, shard);
     }
@@ -230,7 +232,7 @@ pub(super) fn charge_of(
         count_denied: rule.spec.count_denied,
         soft,
         owner: rule.owner,
-        identity: if terms.identities { rule.identity(facts, part) } else { 0 },
+        identity: if terms.identities { rule.identity(facts, chosen) } else { 0 },
         sharing: rule.sharing,
     })
 }
@@ -264,5 +266,33 @@ impl<'a> Exemptions<'a> {
 
     pub(super) fn covers(&self, rule: &Rule) -> bool {
         !self.by.is_empty() && self.by(rule).is_some()
+    }
+}
+
+impl Conditions {
+    #[inline]
+    pub(super) fn hold(&self, facts: &RequestFacts<'_>) -> bool {
+        self.attributes.iter().all(|(id, matcher)| attribute_holds(*id, matcher, facts))
+            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint_holds(endpoint, facts))
+    }
+}
+
+/// An absent attribute matches no condition, not even `*` or a negation.
+pub(super) fn attribute_holds(id: AttrId, matcher: &IndexedMatcher, facts: &RequestFacts<'_>) -> bool {
+    match id {
+        AttrId::IP => facts.ip().is_some_and(|bits| matcher.matches_address(bits)),
+        _ => facts.value(id).is_some_and(|value| matcher.matches(value)),
+    }
+}
+
+pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &RequestFacts<'_>) -> bool {
+    facts.endpoint().is_some_and(|(method, path)| matcher.matches(method, path))
+}
+
+impl Rule {
+    /// The cost of a request: its own cost times the rule's.
+    pub(super) fn cost(&self, request: &Request<'_>, facts: &RequestFacts<'_>) -> u64 {
+        let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
+        request.cost.saturating_mul(case.map_or(1, |(_, cost)| *cost))
     }
 }

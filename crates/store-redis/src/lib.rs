@@ -6,7 +6,7 @@ mod store;
 pub use client::address::HostPort;
 pub use client::config::RedisConfig;
 pub use client::context::RedisContext;
-pub use client::failure::{Failure, Redirect, Refusal};
+pub use client::failure::{ErrorCode, Failure, Redirect};
 pub use client::password::Password;
 pub use client::url::{Layout, Login, StoreUrl};
 pub use client::{breaker, clock, failure, url};

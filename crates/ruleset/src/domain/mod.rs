@@ -16,9 +16,8 @@ use tollgate_rules::problem::{Problem, Problems};
 use tollgate_rules::spec::{Enforcement, LimitAlgorithm, LimitSpec, RuleSpec};
 
 use self::tree::{DescriptorTree, TreeMatch};
-use super::body::compile_body;
 use super::charges::{ChargeSink, ChargeTerms};
-use super::defaults::Defaults;
+use super::compile_rule::{Defaults, compile_body};
 use super::directories::BoundDirectories;
 use super::envoy_rule::{DescriptorLevel, EnvoyRule};
 use super::explain::{Applicability, Explanation, KeyPart};

@@ -14,7 +14,6 @@ pub(crate) mod info;
 pub(crate) mod lineage;
 pub(crate) mod nodes;
 pub(crate) mod password;
-pub(crate) mod pending;
 pub(crate) mod queue;
 pub(crate) mod slot;
 pub(crate) mod timer_lag;

@@ -17,7 +17,7 @@ use tollgate_store::StoreErrorKind;
 
 use crate::client::address::HostPort;
 use crate::client::context::RedisContext;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 
 pub(crate) use self::handshake::{Handshake, resolve, time as parse_time};
 
@@ -193,8 +193,8 @@ pub(crate) enum ConnectError {
     Late(String),
     /// The certificate of the server is not trusted.
     Untrusted(String),
-    /// The server refused this step.
-    Refused(Refusal, &'static str),
+    /// The server replied to this step with an error.
+    ErrorReply(ErrorCode, &'static str),
     /// The reply is malformed or unexpected.
     Strange(String),
 }
@@ -203,15 +203,15 @@ impl ConnectError {
     /// The kind of error that callers receive.
     pub(crate) fn kind(&self) -> StoreErrorKind {
         match self {
-            ConnectError::Refused(Refusal::Other, _) => StoreErrorKind::Refused,
-            ConnectError::Refused(refusal, _) => refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable),
+            ConnectError::ErrorReply(ErrorCode::Other, _) => StoreErrorKind::Refused,
+            ConnectError::ErrorReply(code, _) => code.treatment().kind().unwrap_or(StoreErrorKind::Unavailable),
             _ => StoreErrorKind::Unavailable,
         }
     }
 
     /// The error code of the server, if it sent one.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
-        if let ConnectError::Refused(refusal, _) = self { Some(*refusal) } else { None }
+    pub(crate) fn code(&self) -> Option<ErrorCode> {
+        if let ConnectError::ErrorReply(code, _) = self { Some(*code) } else { None }
     }
 }
 
@@ -220,7 +220,7 @@ impl fmt::Display for ConnectError {
         match self {
             ConnectError::Unreachable(why) | ConnectError::Late(why) => write!(f, "cannot connect: {why}"),
             ConnectError::Untrusted(why) => write!(f, "TLS: {why}"),
-            ConnectError::Refused(refusal, step) => write!(f, "{} ({step})", refusal.meaning()),
+            ConnectError::ErrorReply(code, step) => write!(f, "{} ({step})", code.meaning()),
             ConnectError::Strange(what) => f.write_str(what),
         }
     }

@@ -8,9 +8,8 @@ use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use crate::client::clock::ClockEstimate;
-use crate::client::failure::{Redirect, Refusal, Treatment, error, meaning_of};
-use crate::client::pending::{PendingCall, Retry, SendMode};
-use crate::client::queue::Queued;
+use crate::client::failure::{ErrorCode, Redirect, Treatment, error, meaning_of};
+use crate::client::queue::{PendingCall, Queued, Retry, SendMode};
 use crate::store::script::{self, Batch, BatchReply, ReturnReply, Returns, Script, ScriptAnswer, ScriptRequest};
 
 /// A request and its answer.
@@ -77,7 +76,7 @@ pub(super) enum CallOutcome {
     /// It arrived after its deadline and did nothing.
     Expired(Time),
     /// The server replied with an error.
-    Refused(Refusal),
+    Error(ErrorCode),
     /// The server does not know the script: the call must be sent with its text.
     Unknown(PipelinedCall),
     /// The reply does not belong to this call, so nothing on this connection can be trusted.
@@ -218,13 +217,13 @@ impl PipelinedCall {
             return CallOutcome::Done { time: None, disagreed: 0, foreign: 0 };
         }
         let Some(reply) = replies.pop() else { return self.out_of_step("no reply") };
-        match Refusal::of(&reply) {
+        match ErrorCode::of(&reply) {
             None => self.decide(&reply),
-            Some(refusal) => match refusal.treatment() {
+            Some(code) => match code.treatment() {
                 Treatment::Reload => CallOutcome::Unknown(self),
                 _ => {
-                    self.refuse(refusal, &reply, answered);
-                    CallOutcome::Refused(refusal)
+                    self.on_error(code, &reply, answered);
+                    CallOutcome::Error(code)
                 }
             },
         }
@@ -260,8 +259,8 @@ impl PipelinedCall {
         }
     }
 
-    fn refuse(self, refusal: Refusal, reply: &RespValue, answered: &str) {
-        match refusal.treatment() {
+    fn on_error(self, code: ErrorCode, reply: &RespValue, answered: &str) {
+        match code.treatment() {
             Treatment::Again => match self {
                 PipelinedCall::Batch { batch, callers, .. } => {
                     give_back(callers, batch.into_requests(), Retry::TryAgain)
@@ -271,13 +270,13 @@ impl PipelinedCall {
                 }
                 PipelinedCall::Commands { .. } => {}
             },
-            Treatment::Redirect => match Redirect::of(refusal, reply, answered) {
+            Treatment::Redirect => match Redirect::of(code, reply, answered) {
                 Some(to) => self.redirect(&to),
-                None => self.fail(&error(StoreErrorKind::Unavailable, refusal.meaning())),
+                None => self.fail(&error(StoreErrorKind::Unavailable, code.meaning())),
             },
-            Treatment::GiveUp(kind) => self.fail(&error(kind, refusal.meaning())),
-            Treatment::Reload => self.fail(&error(StoreErrorKind::Unavailable, refusal.meaning())),
-            Treatment::Unknown => self.fail(&error(StoreErrorKind::Indeterminate, meaning_of(refusal, reply))),
+            Treatment::GiveUp(kind) => self.fail(&error(kind, code.meaning())),
+            Treatment::Reload => self.fail(&error(StoreErrorKind::Unavailable, code.meaning())),
+            Treatment::Unknown => self.fail(&error(StoreErrorKind::Indeterminate, meaning_of(code, reply))),
         }
     }
 
@@ -305,7 +304,7 @@ impl PipelinedCall {
             }
             call => call.fail(&error(StoreErrorKind::Refused, bad.detail)),
         }
-        CallOutcome::Refused(Refusal::Foreign)
+        CallOutcome::Error(ErrorCode::Foreign)
     }
 
     fn out_of_step(self, what: &'static str) -> CallOutcome {

@@ -19,14 +19,13 @@ use tollgate_resp::RespValue;
 use tollgate_store::{StoreErrorKind, random};
 use tracing::debug;
 
-use super::call::QueuedCall;
-use super::call::{BatchBuilder, PipelinedCall};
+use super::call::{BatchBuilder, PipelinedCall, QueuedCall};
 use super::core::PrimaryCore;
 use super::in_flight::{Ended, InFlight};
 use crate::client::backoff::Backoff;
 use crate::client::connection::{Handshake, RedisConnection};
 use crate::client::failure::{Redirect, error};
-use crate::client::pending::{GaveUp, PendingCall, Retry, SendMode};
+use crate::client::queue::{GaveUp, PendingCall, Retry, SendMode};
 use crate::store::script::{self, Script};
 use crate::store::stats::{Counters, add, increment};
 
@@ -65,8 +64,8 @@ pub(super) async fn drive(core: Arc<PrimaryCore>, number: usize) {
             }
             Err(why) => {
                 increment(&core.counters.connect_failures);
-                if let Some(refusal) = why.refusal() {
-                    core.counters.count_refusal(refusal);
+                if let Some(code) = why.code() {
+                    core.counters.count_error(code);
                 }
                 debug!(store = %core.address, reason = %why, "no connection");
                 core.not_connected(&why);

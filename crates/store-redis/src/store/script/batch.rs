@@ -173,11 +173,11 @@ impl Batch {
 
     /// Reads the reply, and replays what the script did from the values it found.
     pub fn decode(&self, reply: &RespValue) -> Result<BatchReply, BadReply> {
-        let (now, told) = match reply::open(reply)? {
+        let (now, data) = match reply::open(reply)? {
             OpenedReply::Expired(now) => return Ok(BatchReply::Expired { now }),
-            OpenedReply::Told(now, told) => (now, told),
+            OpenedReply::Data(now, data) => (now, data),
         };
-        let [verdicts, values, rest @ ..] = told else {
+        let [verdicts, values, rest @ ..] = data else {
             return Err(BadReply::strange("reply without verdicts or values"));
         };
         let foreign = reply::foreign(rest.first())?;
@@ -185,9 +185,9 @@ impl Batch {
             return Err(BadReply::strange("reply without verdicts or values"));
         };
         let mut replay = Replay::new(self, now, values)?;
-        let mut verdicts = Verdicts { numbers: verdicts, asked: self.asked(), told: 0 };
+        let mut verdicts = Verdicts { numbers: verdicts, asked: self.asked(), read: 0 };
         let answers = self.requests.iter().map(|request| match request.charges.is_empty() {
-            true => Ok(nothing_asked(request, now)),
+            true => Ok(without_charges(request, now)),
             false => replay.answer(request, verdicts.next()?),
         });
         let answers = answers.collect::<Result<Vec<ScriptAnswer>, BadReply>>()?;
@@ -200,7 +200,7 @@ impl Batch {
     }
 }
 
-fn nothing_asked(request: &ScriptRequest, now: Time) -> ScriptAnswer {
+fn without_charges(request: &ScriptRequest, now: Time) -> ScriptAnswer {
     ScriptAnswer::Taken { taken: Taken::new(!request.denied, now), outcomes: Vec::new(), made: 0 }
 }
 
@@ -208,16 +208,16 @@ fn nothing_asked(request: &ScriptRequest, now: Time) -> ScriptAnswer {
 struct Verdicts<'a> {
     numbers: &'a [RespValue],
     asked: usize,
-    told: usize,
+    read: usize,
 }
 
 impl Verdicts<'_> {
     fn next(&mut self) -> Result<Verdict, BadReply> {
         let strange = BadReply::strange("malformed verdict");
-        let (number, digit) = (self.told / VERDICTS_PER_NUMBER, self.told % VERDICTS_PER_NUMBER);
+        let (number, digit) = (self.read / VERDICTS_PER_NUMBER, self.read % VERDICTS_PER_NUMBER);
         let digits = (self.asked - number * VERDICTS_PER_NUMBER).min(VERDICTS_PER_NUMBER);
         let number = self.numbers.get(number).and_then(RespValue::integer).ok_or(strange)?;
-        self.told += 1;
+        self.read += 1;
         match number / VERDICT_BASE.pow((digits - 1 - digit) as u32) % VERDICT_BASE {
             0 => Ok(Verdict::Denied),
             1 => Ok(Verdict::Passed),
@@ -250,10 +250,10 @@ impl<'a> Replay<'a> {
         let held = batch.buckets.iter().zip(values).map(|(bucket, value)| {
             let existence = if *value == RespValue::Nil { Existence::Absent } else { Existence::There };
             // For a request without room the script reports only which logs and slots exist.
-            let is_untold = *value == RespValue::Nil || value.array().is_some_and(<[RespValue]>::is_empty);
-            match encode::is_string(&bucket.limit) || !is_untold {
+            let is_unreported = *value == RespValue::Nil || value.array().is_some_and(<[RespValue]>::is_empty);
+            match encode::is_string(&bucket.limit) || !is_unreported {
                 true => Ok((BucketValue::read(&bucket.limit, value)?, existence)),
-                false => Ok((BucketValue::Untold, existence)),
+                false => Ok((BucketValue::NotReported, existence)),
             }
         });
         let held = held.collect::<Result<_, BadReply>>()?;

@@ -72,7 +72,7 @@ pub enum ReturnReply {
 /// A reply that does not fit its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadReply {
-    /// The script refused its arguments before it wrote anything. Otherwise it is unknown what was charged.
+    /// The script rejected its arguments before it wrote anything. Otherwise it is unknown what was charged.
     pub charged_nothing: bool,
     /// What is wrong with it.
     pub detail: &'static str,
@@ -95,7 +95,7 @@ impl std::error::Error for BadReply {}
 /// A reply of any script: the time, then a word or the data of that script.
 pub(super) enum OpenedReply<'a> {
     Expired(Time),
-    Told(Time, &'a [RespValue]),
+    Data(Time, &'a [RespValue]),
 }
 
 pub(super) fn open(reply: &RespValue) -> Result<OpenedReply<'_>, BadReply> {
@@ -104,17 +104,17 @@ pub(super) fn open(reply: &RespValue) -> Result<OpenedReply<'_>, BadReply> {
     };
     let now = time(seconds, nanos)?;
     match rest.first().and_then(RespValue::text) {
-        None => Ok(OpenedReply::Told(now, rest)),
+        None => Ok(OpenedReply::Data(now, rest)),
         Some(b"EXPIRED") => Ok(OpenedReply::Expired(now)),
-        Some(b"ARGS") => Err(BadReply { charged_nothing: true, detail: "the script refused its arguments" }),
+        Some(b"ARGS") => Err(BadReply { charged_nothing: true, detail: "the script rejected its arguments" }),
         Some(_) => Err(BadReply::strange("unknown word in the reply of a script")),
     }
 }
 
 /// Number of foreign values, which is reported only if there are any.
-pub(super) fn foreign(told: Option<&RespValue>) -> Result<u64, BadReply> {
+pub(super) fn foreign(reported: Option<&RespValue>) -> Result<u64, BadReply> {
     let count = |value: &RespValue| value.integer().and_then(|count| u64::try_from(count).ok());
-    told.map_or(Ok(0), |value| count(value).ok_or(BadReply::strange("malformed number of foreign values")))
+    reported.map_or(Ok(0), |value| count(value).ok_or(BadReply::strange("malformed number of foreign values")))
 }
 
 /// A time as seconds and nanoseconds.
@@ -151,7 +151,7 @@ pub(crate) enum BucketValue {
     Log(ScriptView<LogSummary>),
     Slots(ScriptView<SlotsSummary>),
     /// Not reported.
-    Untold,
+    NotReported,
 }
 
 /// What a script reports of a bucket whose value it does not return.
@@ -160,18 +160,18 @@ pub(crate) struct ScriptView<S> {
     admits: bool,
     granted: u64,
     made: bool,
-    sight: S,
+    summary: S,
 }
 
-/// Calls a method of the algorithm on its state; `$told` for a bucket whose value was not returned.
+/// Calls a method of the algorithm on its state; `$reported` for a bucket whose value was not returned.
 macro_rules! dispatch {
-    ($limit:expr, $held:expr, |$algorithm:ident, $state:ident| $call:expr, $told:expr) => {
+    ($limit:expr, $held:expr, |$algorithm:ident, $state:ident| $call:expr, $reported:expr) => {
         match ($limit, $held) {
             (Limit::Gcra($algorithm), BucketValue::Gcra($state)) => $call,
             (Limit::Queue($algorithm), BucketValue::Queue($state)) => $call,
             (Limit::FixedWindow($algorithm), BucketValue::Window($state)) => $call,
             (Limit::SlidingCounter($algorithm), BucketValue::Counter($state)) => $call,
-            _ => $told,
+            _ => $reported,
         }
     };
 }
@@ -197,12 +197,12 @@ impl BucketValue {
     }
 
     pub(super) fn admits(&self, limit: &Limit, now: Time, ask: &Ask) -> bool {
-        let told = match self {
-            BucketValue::Log(told) => told.admits,
-            BucketValue::Slots(told) => told.admits,
+        let reported = match self {
+            BucketValue::Log(reported) => reported.admits,
+            BucketValue::Slots(reported) => reported.admits,
             _ => false,
         };
-        dispatch!(limit, self, |algorithm, state| algorithm.admits(state, now, ask), told)
+        dispatch!(limit, self, |algorithm, state| algorithm.admits(state, now, ask), reported)
     }
 
     fn record(&mut self, limit: &Limit, now: Time, ask: &Ask, effect: Effect) -> u64 {
@@ -210,23 +210,23 @@ impl BucketValue {
     }
 
     pub(crate) fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
-        let told = match (limit, self) {
-            (Limit::SlidingLog(log), BucketValue::Log(told)) => {
-                Some(log.outcome_from(&told.sight, now, ask, allowed, granted))
+        let reported = match (limit, self) {
+            (Limit::SlidingLog(log), BucketValue::Log(reported)) => {
+                Some(log.outcome_from(&reported.summary, now, ask, allowed, granted))
             }
-            (Limit::Concurrency(slots), BucketValue::Slots(told)) => {
-                Some(slots.outcome_from(&told.sight, now, ask, allowed, granted))
+            (Limit::Concurrency(slots), BucketValue::Slots(reported)) => {
+                Some(slots.outcome_from(&reported.summary, now, ask, allowed, granted))
             }
             _ => None,
         };
-        dispatch!(limit, self, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)), told)
+        dispatch!(limit, self, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)), reported)
     }
 
     /// Whether the ask would pass after all that was recorded.
     fn would_admit(&self, limit: &Limit, now: Time, ask: &Ask) -> bool {
         match (limit, self) {
-            (Limit::SlidingLog(log), BucketValue::Log(told)) => {
-                log.most_before(ask).is_some_and(|most| told.sight.used <= most)
+            (Limit::SlidingLog(log), BucketValue::Log(reported)) => {
+                log.most_before(ask).is_some_and(|most| reported.summary.used <= most)
             }
             _ => self.admits(limit, now, ask),
         }
@@ -235,8 +235,8 @@ impl BucketValue {
     /// True if the script created the bucket.
     pub(super) fn is_made(&self) -> bool {
         match self {
-            BucketValue::Log(told) => told.made,
-            BucketValue::Slots(told) => told.made,
+            BucketValue::Log(reported) => reported.made,
+            BucketValue::Slots(reported) => reported.made,
             _ => false,
         }
     }
@@ -252,8 +252,8 @@ impl BucketValue {
     ) -> Option<Outcome> {
         let ask = &charge.ask;
         let granted = match self {
-            BucketValue::Log(told) => told.granted,
-            BucketValue::Slots(told) => told.granted,
+            BucketValue::Log(reported) => reported.granted,
+            BucketValue::Slots(reported) => reported.granted,
             _ => charge.effect(passes, admits).map_or(0, |effect| self.record(deciding, now, ask, effect)),
         };
         let mut outcome = self.view(&charge.limit, now, ask, admits, granted)?;
@@ -270,7 +270,7 @@ impl BucketValue {
 }
 
 impl<S> ScriptView<S> {
-    /// `{ admits, made, granted high, granted low, what was seen … }`
+    /// `{ admits, made, granted high, granted low, the summary … }`
     fn read(
         value: &RespValue,
         see: impl FnOnce(&[RespValue]) -> Result<S, BadReply>,
@@ -279,14 +279,14 @@ impl<S> ScriptView<S> {
             return Err(BadReply::strange("a bucket is missing in the reply"));
         };
         let is_set = |value: &RespValue| value.integer() == Some(1);
-        Ok(ScriptView { admits: is_set(admits), made: is_set(made), granted: count(high, low)?, sight: see(rest)? })
+        Ok(ScriptView { admits: is_set(admits), made: is_set(made), granted: count(high, low)?, summary: see(rest)? })
     }
 }
 
 impl ScriptView<LogSummary> {
     fn read_log(value: &RespValue) -> Result<ScriptView<LogSummary>, BadReply> {
-        ScriptView::read(value, |seen| {
-            let [high, low, at, at_nanos, frees, frees_nanos, next, next_nanos, newest, newest_nanos] = seen else {
+        ScriptView::read(value, |fields| {
+            let [high, low, at, at_nanos, frees, frees_nanos, next, next_nanos, newest, newest_nanos] = fields else {
                 return Err(BadReply::strange("malformed log"));
             };
             Ok(LogSummary {
@@ -302,8 +302,8 @@ impl ScriptView<LogSummary> {
 
 impl ScriptView<SlotsSummary> {
     fn read_slots(value: &RespValue) -> Result<ScriptView<SlotsSummary>, BadReply> {
-        ScriptView::read(value, |seen| {
-            let [in_use, frees, newest] = seen else {
+        ScriptView::read(value, |fields| {
+            let [in_use, frees, newest] = fields else {
                 return Err(BadReply::strange("malformed slots"));
             };
             let number = |value: &RespValue| value.integer().and_then(|number| u64::try_from(number).ok());

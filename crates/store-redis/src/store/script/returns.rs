@@ -57,11 +57,11 @@ impl Returns {
     pub fn decode(&self, reply: &RespValue) -> Result<ReturnReply, BadReply> {
         match reply::open(reply)? {
             OpenedReply::Expired(now) => Ok(ReturnReply::Expired { now }),
-            OpenedReply::Told(now, told) => {
-                let given = told.first().and_then(RespValue::integer).and_then(|given| usize::try_from(given).ok());
+            OpenedReply::Data(now, data) => {
+                let given = data.first().and_then(RespValue::integer).and_then(|given| usize::try_from(given).ok());
                 let given = given.filter(|given| *given <= self.receipts.len());
                 let given = given.ok_or(BadReply::strange("malformed number of receipts"))?;
-                Ok(ReturnReply::Done { now, given, foreign: reply::foreign(told.get(1))? })
+                Ok(ReturnReply::Done { now, given, foreign: reply::foreign(data.get(1))? })
             }
         }
     }

@@ -9,7 +9,7 @@ use tollgate_store::StoreErrorKind::{Indeterminate, Refused, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::BucketKey;
-use tollgate_store_redis::{Login, Password, Primary, Redirect, RedisConfig, Refusal};
+use tollgate_store_redis::{ErrorCode, Login, Password, Primary, Redirect, RedisConfig};
 
 use crate::house::{PATIENT, config, consume, request, take, until, used, warm};
 
@@ -70,7 +70,7 @@ async fn f23_full_memory_is_reported_and_nothing_is_written() {
         assert!(error.detail.contains("memory is full"), "{error}");
     }
     assert_eq!(primary.health().phase, Phase::Open);
-    assert_eq!(primary.stats().refused(Refusal::OutOfMemory), 5);
+    assert_eq!(primary.stats().errors_of(ErrorCode::OutOfMemory), 5);
     sleep(Duration::from_millis(600)).await;
     assert_eq!(primary.health().phase, Phase::Open, "probes run the real script");
     client.call(&["CONFIG", "SET", "maxmemory", "0"]);
@@ -93,7 +93,7 @@ async fn f27_a_server_busy_with_a_script_of_others_is_left_alone() {
     }
     assert!(kinds.iter().all(|kind| matches!(kind, Unavailable | Indeterminate)), "{kinds:?}");
     until("open", || primary.health().phase == Phase::Open).await;
-    assert!(primary.stats().refused(Refusal::Busy) > 0);
+    assert!(primary.stats().errors_of(ErrorCode::Busy) > 0);
     sleep(Duration::from_millis(300)).await;
     assert!(!busy.is_finished(), "the script still runs");
     server.client().call(&["SCRIPT", "KILL"]);
@@ -116,7 +116,7 @@ async fn f29_a_wrong_password_is_reported_and_never_shown() {
     let error = take(&primary, consume(1), WITHIN).await.unwrap_err();
     assert_eq!(error.kind, Refused);
     assert!(error.detail.contains("does not accept user or password"), "{error}");
-    assert!(primary.stats().refused(Refusal::WrongPass) > 0);
+    assert!(primary.stats().errors_of(ErrorCode::WrongPass) > 0);
     let shown = format!("{error} {error:?} {:?} {config:?} {}", primary.health(), config.url);
     assert!(!shown.contains("hunter2"), "{shown}");
     client.call(&["ACL", "SETUSER", "gate", ">hunter2"]);
@@ -133,7 +133,7 @@ async fn f29_missing_permissions_are_reported() {
     let primary = warm(config).await;
     client.call(&["ACL", "SETUSER", "gate", "-evalsha"]);
     let error = take(&primary, consume(1), PATIENT).await.unwrap_err();
-    assert_eq!((error.kind, primary.stats().refused(Refusal::NoPerm)), (Refused, 1));
+    assert_eq!((error.kind, primary.stats().errors_of(ErrorCode::NoPerm)), (Refused, 1));
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn f26_too_few_replicas_are_reported() {
     let primary = warm(config(server.port())).await;
     server.client().call(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
     let error = take(&primary, consume(1), PATIENT).await.unwrap_err();
-    assert_eq!((error.kind, primary.stats().refused(Refusal::NoReplicas)), (Refused, 1));
+    assert_eq!((error.kind, primary.stats().errors_of(ErrorCode::NoReplicas)), (Refused, 1));
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn f30_too_many_clients_is_saturation_and_no_storm() {
     until("open", || primary.health().phase == Phase::Open).await;
     sleep(Duration::from_secs(1)).await;
     assert!(primary.stats().connects <= 20, "{}", primary.stats().connects);
-    assert!(primary.stats().refused(Refusal::MaxClients) > 0, "{:?}", primary.health());
+    assert!(primary.stats().errors_of(ErrorCode::MaxClients) > 0, "{:?}", primary.health());
     drop(clients);
     recovered(&primary).await;
 }
