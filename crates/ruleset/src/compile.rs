@@ -9,10 +9,10 @@ use tollgate_rules::problem::{Problem, Problems};
 use tollgate_rules::spec::{OnFail, RuleFile, RuleSpec};
 
 use super::attributes::Attributes;
-use super::compile_rule::{Defaults, compile_body};
+use super::compile_rule::compile_body;
 use super::directories::BoundDirectories;
 use super::index::LayeredIndex;
-use super::input::{CompileOptions, DomainRules, NamespaceRules};
+use super::input::{CompileOptions, Defaults, DomainRules, NamespaceRules};
 use super::rule::{Rule, RuleBody, RuleId};
 use super::{CompiledNamespace, RuleSet, domain, naming};
 use crate::directory::Directory;

@@ -14,7 +14,7 @@ use tollgate_rules::key::KeyBy;
 use tollgate_rules::pattern::Matcher;
 use tollgate_rules::spec::{LimitAlgorithm, RuleFile, RuleSpec};
 
-use super::compile_rule::Defaults;
+use super::input::Defaults;
 
 /// Longest name before a digest is added to it.
 const BASE_MAX: usize = RULE_NAME_MAX - 17;
