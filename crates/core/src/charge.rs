@@ -1,6 +1,6 @@
 //! One limit applied to one bucket for one request, and its receipt.
 
-use crate::{Ask, Digest, Effect, Enforcement, KeyHasher, Limit, Outcome, Secret, Sharing, SlotId, Source, Time};
+use crate::{Ask, Digest, Effect, Enforcement, KeyHasher, Limit, Outcome, Secret, Sharing, SlotId, Source, Span, Time};
 
 /// One operation of a store on one bucket. It carries its algorithm: a store knows nothing of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +171,16 @@ impl Receipt {
         let owner = if outcome.source == Source::Overflow { charge.owner.overflowing() } else { charge.owner };
         let Charge { bucket, limit, identity, .. } = *charge;
         Receipt { bucket, limit, owner, identity, units: outcome.granted, stamp: outcome.stamp, slot, number: None }
+    }
+
+    /// How long a store remembers the number of a receipt that came back. Callers must not accept receipts older than
+    /// this: units of a long period would then be given back twice.
+    pub const HONOURED_WITHIN: Span = Span::from_secs(48 * 3600);
+
+    /// Until when a store that gives it back at `now` remembers its number: until its charge owes nothing, or until the
+    /// receipt is too old. A quota for a lifetime owes forever.
+    pub fn remembered_until(&self, now: Time) -> Time {
+        self.limit.owes_until(self.stamp).min(now.after(Receipt::HONOURED_WITHIN))
     }
 
     /// The same receipt, to be given back in place of this one; never give back both.

@@ -1,7 +1,8 @@
 //! A limit: an algorithm and its parameters, as one value inside a charge.
 
 use crate::{
-    Algorithm, Ask, Concurrency, FixedWindow, Gcra, LimitError, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time,
+    Algorithm, Ask, Concurrency, FixedWindow, Gcra, LimitError, Outcome, Queue, Quota, SlidingCounter, SlidingLog,
+    Span, Time,
 };
 
 /// Any of the algorithms. An enum, not a trait object: stores match on it, and it is copied, not boxed.
@@ -20,6 +21,8 @@ pub enum Limit {
     SlidingCounter(SlidingCounter),
     /// Concurrency slots.
     Concurrency(Concurrency),
+    /// Calendar quota.
+    Quota(Quota),
 }
 
 /// The algorithm of a limit. Part of a bucket's identity: another algorithm means another bucket.
@@ -37,6 +40,8 @@ pub enum LimitKind {
     SlidingCounter,
     /// [`Limit::Concurrency`]
     Concurrency,
+    /// [`Limit::Quota`]
+    Quota,
 }
 
 impl LimitKind {
@@ -49,6 +54,7 @@ impl LimitKind {
             LimitKind::SlidingLog => "sliding_window_log",
             LimitKind::SlidingCounter => "sliding_window_counter",
             LimitKind::Concurrency => "concurrency",
+            LimitKind::Quota => "quota",
         }
     }
 }
@@ -86,10 +92,11 @@ impl Limit {
             Limit::SlidingLog(_) => LimitKind::SlidingLog,
             Limit::SlidingCounter(_) => LimitKind::SlidingCounter,
             Limit::Concurrency(_) => LimitKind::Concurrency,
+            Limit::Quota(_) => LimitKind::Quota,
         }
     }
 
-    /// The largest cost that can ever pass: `limit` in responses.
+    /// The largest cost that can ever pass: `limit` in responses. A quota admits its overdraft and carried units too.
     pub fn capacity(&self) -> u64 {
         match self {
             Limit::Gcra(g) => g.burst(),
@@ -98,6 +105,7 @@ impl Limit {
             Limit::SlidingLog(l) => l.limit(),
             Limit::SlidingCounter(c) => c.limit(),
             Limit::Concurrency(c) => c.slots(),
+            Limit::Quota(q) => q.amount(),
         }
     }
 
@@ -110,7 +118,7 @@ impl Limit {
         }
     }
 
-    /// The period of the rate, the length of the window, or a slot's time to live.
+    /// The period of the rate, the length of the window or of the calendar's period, or a slot's time to live.
     pub fn window(&self) -> Span {
         match self {
             Limit::Gcra(g) => g.period(),
@@ -119,6 +127,7 @@ impl Limit {
             Limit::SlidingLog(l) => l.window(),
             Limit::SlidingCounter(c) => c.window(),
             Limit::Concurrency(c) => c.ttl(),
+            Limit::Quota(q) => q.window(),
         }
     }
 
@@ -148,6 +157,7 @@ impl Limit {
             Limit::SlidingLog(l) => Limit::SlidingLog(SlidingLog::new(requests, l.window())?),
             Limit::SlidingCounter(c) => Limit::SlidingCounter(c.with_limit(requests)),
             Limit::Concurrency(c) => Limit::Concurrency(Concurrency::new(requests, c.ttl())?),
+            Limit::Quota(q) => Limit::Quota(q.with_amount(requests)),
         })
     }
 
@@ -161,13 +171,14 @@ impl Limit {
             Limit::SlidingLog(l) => l.view(&Default::default(), now, &ask, true, 0),
             Limit::SlidingCounter(c) => c.view(&Default::default(), now, &ask, true, 0),
             Limit::Concurrency(c) => c.view(&Default::default(), now, &ask, true, 0),
+            Limit::Quota(q) => q.view(&Default::default(), now, &ask, true, 0),
         }
     }
 
     /// Until when a charge with this `stamp` can be refunded: after that, time has returned all its units.
     pub fn owes_until(&self, stamp: Time) -> Time {
         match self {
-            Limit::Gcra(_) | Limit::Queue(_) | Limit::FixedWindow(_) | Limit::Concurrency(_) => stamp,
+            Limit::Gcra(_) | Limit::Queue(_) | Limit::FixedWindow(_) | Limit::Concurrency(_) | Limit::Quota(_) => stamp,
             Limit::SlidingLog(l) => stamp.after(l.window()),
             Limit::SlidingCounter(c) => stamp.after(c.window()),
         }
@@ -176,12 +187,18 @@ impl Limit {
     /// One of `parts` equal shares, rounded up: a node's share while the store is unavailable.
     pub fn share(self, parts: u64) -> Limit {
         let part = |n: u64| n.div_ceil(parts.max(1));
+        if let Limit::Quota(q) = self {
+            return Limit::Quota(q.scaled(part));
+        }
         let burst = if let Limit::Gcra(g) = self { part(g.burst()) } else { 0 };
         self.with_requests(part(self.requests()), burst).unwrap_or(self)
     }
 
     /// `factor` times the limit, or the limit itself where that is not representable.
     pub fn times(self, factor: u64) -> Limit {
+        if let Limit::Quota(q) = self {
+            return Limit::Quota(q.scaled(|n| n.saturating_mul(factor)));
+        }
         let burst = if let Limit::Gcra(g) = self { g.burst().saturating_mul(factor) } else { 0 };
         let scaled = self.with_requests(self.requests().saturating_mul(factor), burst);
         scaled.or_else(|_| self.with_requests(self.requests(), burst)).unwrap_or(self)
@@ -192,7 +209,7 @@ impl Limit {
         match self {
             blocking if blocking.capacity() == 0 => blocking,
             Limit::Gcra(g) => g.raised(extra).map_or(self, Limit::Gcra),
-            Limit::Queue(_) | Limit::Concurrency(_) => self,
+            Limit::Queue(_) | Limit::Concurrency(_) | Limit::Quota(_) => self,
             other => other.with_requests(other.requests().saturating_add(extra), 0).unwrap_or(self),
         }
     }

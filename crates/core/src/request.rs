@@ -75,8 +75,11 @@ pub struct Request<'a> {
     known: [Option<&'a str>; Attribute::ALL.len()],
     /// Custom attributes: name and value.
     pub custom: &'a [(&'a str, &'a str)],
-    /// Units to charge; 0 reads. Multiplied by the `cost` of a rule.
+    /// Units to charge; 0 reads. Multiplied by the `cost` of a rule. The amount of the meter `requests`.
     pub cost: u64,
+    /// Amounts of further meters, each name once. A rule charges the meter that it names, and does not apply to a
+    /// request without it.
+    pub costs: &'a [(&'a str, u64)],
     /// What to do with the cost.
     pub purpose: Purpose,
     /// The id under which concurrency slots are held. Without one, concurrency rules do not apply.
@@ -113,6 +116,8 @@ pub enum Purpose {
 impl Request<'_> {
     /// The namespace used when none is given.
     pub const DEFAULT_NAMESPACE: &'static str = "default";
+    /// The meter that every request carries, as its [`cost`](Request::cost).
+    pub const REQUESTS: &'static str = "requests";
 }
 
 impl<'a> Request<'a> {
@@ -123,6 +128,7 @@ impl<'a> Request<'a> {
             known: [None; Attribute::ALL.len()],
             custom: &[],
             cost: 1,
+            costs: &[],
             purpose: Purpose::Consume,
             slot: None,
             priority: 0,
@@ -149,6 +155,20 @@ impl<'a> Request<'a> {
     /// The same request at another cost.
     pub fn cost(self, cost: u64) -> Request<'a> {
         Request { cost, ..self }
+    }
+
+    /// The same request with amounts of further meters.
+    pub fn with_costs(self, costs: &'a [(&'a str, u64)]) -> Request<'a> {
+        Request { costs, ..self }
+    }
+
+    /// The amount of a meter; `None` if the request does not carry it.
+    #[inline]
+    pub fn amount(&self, meter: &str) -> Option<u64> {
+        match meter {
+            Request::REQUESTS => Some(self.cost),
+            _ => self.costs.iter().find(|(name, _)| *name == meter).map(|(_, amount)| *amount),
+        }
     }
 
     /// The same request, read only: nothing is charged.

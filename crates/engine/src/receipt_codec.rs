@@ -5,66 +5,56 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Concurrency, Digest, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, SlidingCounter, SlidingLog, SlotId, Span,
-    Time,
+    Concurrency, Digest, FixedWindow, Gcra, Limit, Owner, Queue, Quota, Receipt, Request, SlidingCounter, SlidingLog,
+    SlotId, Span, Time,
 };
 
 use crate::random;
-use crate::reservation::{Reservation, Reserved};
+use crate::reservation::{Reservation, Reserved, ReservedCosts};
 
 /// The version of the layout.
-const VERSION: u8 = 4;
-/// The layout before reservations had a number. Such receipts are settled for a day after an upgrade.
+const VERSION: u8 = 5;
+/// The layout with one charge per bucket and one meter.
+const ONE_METER: u8 = 4;
+/// The layout before reservations had a number. Receipts of earlier versions are settled for a day after an upgrade.
 const WITHOUT_NUMBER: u8 = 3;
-/// Flags of a charge: it holds a slot; it was charged to the static share of the node.
+/// Flags of a bucket: it holds a slot; it was charged to the static share of the node; its rule is a shadow rule.
 const HOLDS: u8 = 1;
 const OWN: u8 = 2;
+const SHADOW: u8 = 4;
+/// The kind of a quota, which has two more numbers than other limits.
+const QUOTA: u8 = 6;
 
 impl Reservation {
     /// Appends the encoded reservation to `out`. It is settled when the bytes come back.
     pub fn pack(self, out: &mut Vec<u8>) {
-        let Reservation { cost, entries, local, .. } = self;
-        out.extend([VERSION, u8::from(local)]);
-        put(out, cost);
-        put(out, random::unpredictable());
-        for Reserved { receipt, price, own } in entries {
-            let Receipt { bucket: Digest([a, b]), limit, owner, identity, units, stamp, slot, .. } = receipt;
-            let (kind, numbers) = limit_numbers(&limit);
-            let flags = if slot.is_some() { HOLDS } else { 0 } | if own { OWN } else { 0 };
-            out.extend([kind, owner.share, flags]);
-            let SlotId(slot) = slot.unwrap_or(SlotId(0));
-            let place = u64::from(identity) << 32 | u64::from(owner.id);
-            let words = [
-                a,
-                b,
-                place,
-                u64::from(owner.namespace),
-                units,
-                stamp.nanos(),
-                slot as u64,
-                (slot >> 64) as u64,
-                price,
-            ];
-            words.into_iter().chain(numbers).chain([random::unpredictable()]).for_each(|word| put(out, word));
+        let Reservation { costs: ReservedCosts(costs), entries, local, number, step } = self;
+        out.extend([VERSION, u8::from(local), costs.len() as u8]);
+        put(out, number.unwrap_or_else(random::unpredictable));
+        put(out, step);
+        for (meter, amount) in &costs {
+            out.push(meter.len() as u8);
+            out.extend(meter.bytes());
+            put(out, *amount);
         }
+        entries.iter().for_each(|entry| pack_entry(entry, out));
     }
 
     /// Decodes a reservation; `None` if the bytes are malformed.
     pub fn unpack(bytes: &[u8]) -> Option<Reservation> {
         let mut bytes = Bytes(bytes);
-        let (version, local) = (bytes.byte()?, bytes.byte()?);
-        let cost = bytes.word()?;
-        let number = match version {
-            VERSION => Some(bytes.word()?),
-            WITHOUT_NUMBER => None,
-            _ => return None,
-        };
+        let (version, local) = (bytes.byte()?, bytes.byte()? == 1);
+        if version != VERSION {
+            return bytes.one_meter(version, local);
+        }
+        let meters = bytes.byte()?;
+        let (number, step) = (Some(bytes.word()?), bytes.word()?);
+        let costs = (0..meters).map(|_| bytes.cost()).collect::<Option<_>>()?;
         let mut entries: SmallVec<[Reserved; 4]> = SmallVec::new();
         while !bytes.0.is_empty() {
             entries.push(bytes.reserved()?);
         }
-        let number = number.or_else(|| entries.iter().find_map(|entry| entry.receipt.number));
-        Some(Reservation { cost, entries, local: local == 1, number })
+        Some(Reservation { costs: ReservedCosts(costs), entries, local, number, step })
     }
 
     /// A unique number, once the reservation has been packed; also if no rule charged it.
@@ -73,16 +63,43 @@ impl Reservation {
     }
 }
 
-/// Encodes a limit as a kind and four numbers.
-fn limit_numbers(limit: &Limit) -> (u8, [u64; 4]) {
-    match limit {
+fn pack_entry(entry: &Reserved, out: &mut Vec<u8>) {
+    let Reserved { pieces, prices, own, shadow } = entry;
+    let Some(Receipt { bucket: Digest([a, b]), limit, owner, identity, slot, .. }) = pieces.first() else { return };
+    let (kind, numbers) = limit_numbers(limit);
+    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let flags = flag(slot.is_some(), HOLDS) | flag(*own, OWN) | flag(*shadow, SHADOW);
+    out.extend([kind, owner.share, flags, prices.len() as u8, pieces.len() as u8]);
+    let SlotId(slot) = slot.unwrap_or(SlotId(0));
+    let place = u64::from(*identity) << 32 | u64::from(owner.id);
+    let words = [*a, *b, place, u64::from(owner.namespace), slot as u64, (slot >> 64) as u64];
+    words.into_iter().chain(numbers).for_each(|word| put(out, word));
+    for (meter, price) in prices {
+        out.push(*meter);
+        put(out, *price);
+    }
+    for Receipt { units, stamp, number, .. } in pieces {
+        let number = number.unwrap_or_else(random::unpredictable);
+        [*units, stamp.nanos(), number].into_iter().for_each(|word| put(out, word));
+    }
+}
+
+/// Encodes a limit as a kind and four numbers, or six of a quota.
+fn limit_numbers(limit: &Limit) -> (u8, SmallVec<[u64; 6]>) {
+    let (kind, numbers) = match limit {
         Limit::Gcra(g) => (0, [g.requests(), g.period().nanos(), g.burst(), g.max_debt()]),
         Limit::Queue(q) => (1, [q.requests(), q.period().nanos(), q.max_delay().nanos(), 0]),
         Limit::FixedWindow(w) => (2, [w.limit(), w.window().nanos(), w.offset().nanos(), 0]),
         Limit::SlidingLog(l) => (3, [l.limit(), l.window().nanos(), 0, 0]),
         Limit::SlidingCounter(c) => (4, [c.limit(), c.window().nanos(), c.offset().nanos(), 0]),
         Limit::Concurrency(c) => (5, [c.slots(), c.ttl().nanos(), 0, 0]),
-    }
+        Limit::Quota(q) => {
+            let bounds = [q.start(), q.end(), q.next_end()].map(Time::nanos);
+            let numbers = [q.amount(), q.overdraft(), q.rollover()];
+            return (QUOTA, numbers.into_iter().chain(bounds).collect());
+        }
+    };
+    (kind, SmallVec::from_slice(&numbers))
 }
 
 fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
@@ -96,6 +113,12 @@ fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
         5 => Limit::Concurrency(Concurrency::new(a, window).ok()?),
         _ => return None,
     })
+}
+
+fn quota_of([amount, overdraft, rollover]: [u64; 3], [start, end, next_end]: [u64; 3]) -> Option<Limit> {
+    let time = Time::from_nanos;
+    let quota = Quota::new(amount, time(start), time(end), time(next_end)).ok()?;
+    Some(Limit::Quota(quota.with_overdraft(overdraft).with_rollover(rollover)))
 }
 
 fn put(out: &mut Vec<u8>, word: u64) {
@@ -118,7 +141,61 @@ impl Bytes<'_> {
         Some(u64::from_le_bytes(*word))
     }
 
+    fn limit(&mut self, kind: u8) -> Option<Limit> {
+        let mut word = || self.word();
+        match kind {
+            QUOTA => quota_of([word()?, word()?, word()?], [word()?, word()?, word()?]),
+            _ => limit_of(kind, [word()?, word()?, word()?, word()?]),
+        }
+    }
+
+    fn cost(&mut self) -> Option<(Box<str>, u64)> {
+        let length = usize::from(self.byte()?);
+        let (name, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some((Box::from(str::from_utf8(name).ok()?), self.word()?))
+    }
+
     fn reserved(&mut self) -> Option<Reserved> {
+        let (kind, share, flags) = (self.byte()?, self.byte()?, self.byte()?);
+        let (prices, pieces) = (self.byte()?, self.byte()?);
+        let bucket = Digest([self.word()?, self.word()?]);
+        let place = self.word()?;
+        let owner = Owner { id: place as u32, share, namespace: self.word()? as u32 };
+        let slot = u128::from(self.word()?) | u128::from(self.word()?) << 64;
+        let slot = (flags & HOLDS != 0).then_some(SlotId(slot));
+        let limit = self.limit(kind)?;
+        let prices = (0..prices).map(|_| Some((self.byte()?, self.word()?))).collect::<Option<_>>()?;
+        let identity = (place >> 32) as u32;
+        let mut piece = || {
+            let (units, stamp, number) = (self.word()?, Time::from_nanos(self.word()?), Some(self.word()?));
+            Some(Receipt { bucket, limit, owner, identity, units, stamp, slot, number })
+        };
+        let pieces: SmallVec<[Receipt; 1]> = (0..pieces).map(|_| piece()).collect::<Option<_>>()?;
+        if pieces.is_empty() {
+            return None;
+        }
+        Some(Reserved { pieces, prices, own: flags & OWN != 0, shadow: flags & SHADOW != 0 })
+    }
+
+    /// The rest of a reservation of an earlier version.
+    fn one_meter(&mut self, version: u8, local: bool) -> Option<Reservation> {
+        let cost = self.word()?;
+        let number = match version {
+            ONE_METER => Some(self.word()?),
+            WITHOUT_NUMBER => None,
+            _ => return None,
+        };
+        let mut entries: SmallVec<[Reserved; 4]> = SmallVec::new();
+        while !self.0.is_empty() {
+            entries.push(self.reserved_of_one_meter()?);
+        }
+        let number = number.or_else(|| entries.iter().find_map(|entry| entry.pieces.first()?.number));
+        let costs = ReservedCosts(SmallVec::from_iter([(Box::from(Request::REQUESTS), cost)]));
+        Some(Reservation { costs, entries, local, number, step: 0 })
+    }
+
+    fn reserved_of_one_meter(&mut self) -> Option<Reserved> {
         let (kind, share, flags) = (self.byte()?, self.byte()?, self.byte()?);
         let mut word = || self.word();
         let bucket = Digest([word()?, word()?]);
@@ -129,9 +206,10 @@ impl Bytes<'_> {
         let price = word()?;
         let limit = limit_of(kind, [word()?, word()?, word()?, word()?])?;
         let slot = (flags & HOLDS != 0).then_some(SlotId(slot));
-        let receipt =
-            Receipt { bucket, limit, owner, identity: (place >> 32) as u32, units, stamp, slot, number: Some(word()?) };
-        Some(Reserved { receipt, price, own: flags & OWN != 0 })
+        let (identity, number) = ((place >> 32) as u32, Some(word()?));
+        let receipt = Receipt { bucket, limit, owner, identity, units, stamp, slot, number };
+        let (pieces, prices) = (SmallVec::from_iter([receipt]), SmallVec::from_iter([(0, price)]));
+        Some(Reserved { pieces, prices, own: flags & OWN != 0, shadow: false })
     }
 }
 
@@ -141,6 +219,7 @@ mod tests {
 
     fn reservation() -> Reservation {
         let span = Span::from_secs(60);
+        let quota = Quota::new(10, Time::from_secs(5), Time::from_secs(7), Quota::FOREVER).unwrap();
         let limits = [
             Limit::Gcra(Gcra::new(10, span, 20).unwrap().with_max_debt(7).unwrap()),
             Limit::Queue(Queue::new(10, span, Span::from_secs(9)).unwrap()),
@@ -148,17 +227,24 @@ mod tests {
             Limit::SlidingLog(SlidingLog::new(10, span).unwrap()),
             Limit::SlidingCounter(SlidingCounter::new(10, span).unwrap().with_offset(Span::SECOND)),
             Limit::Concurrency(Concurrency::new(10, span).unwrap()),
+            Limit::Quota(quota.with_overdraft(3).with_rollover(4)),
         ];
         let entries = limits.into_iter().enumerate().map(|(number, limit)| {
             let slot = matches!(limit, Limit::Concurrency(_)).then_some(SlotId(u128::MAX - 5));
             let (bucket, owner) =
                 (Digest([number as u64, u64::MAX]), Owner { id: number as u32, share: 40, namespace: 8 });
             let identity = u32::MAX - 3;
-            let (stamp, own) = (Time::from_secs(1_700_000_000), number % 2 == 1);
-            let receipt = Receipt { bucket, limit, owner, identity, units: 3, stamp, slot, number: None };
-            Reserved { receipt, price: 2, own }
+            let piece = |seconds: u64, units: u64| {
+                let stamp = Time::from_secs(1_700_000_000 + seconds);
+                Receipt { bucket, limit, owner, identity, units, stamp, slot, number: None }
+            };
+            let pieces = (0..=number as u64).map(|second| piece(second, 3 + second)).collect();
+            let prices = SmallVec::from_iter([(0, 2), (1, number as u64)]);
+            Reserved { pieces, prices, own: number % 2 == 1, shadow: number % 3 == 1 }
         });
-        Reservation { cost: 3, entries: entries.collect(), local: true, number: None }
+        let costs = [(Box::from(Request::REQUESTS), 3), (Box::from("output_tokens"), 4096)];
+        let costs = ReservedCosts(SmallVec::from_iter(costs));
+        Reservation { costs, entries: entries.collect(), local: true, number: None, step: 9 }
     }
 
     fn packed() -> Vec<u8> {
@@ -167,16 +253,27 @@ mod tests {
         bytes
     }
 
+    /// The reservation as text, without the numbers that packing draws.
+    fn unnumbered(mut reservation: Reservation) -> String {
+        reservation.number = None;
+        reservation.entries.iter_mut().flat_map(|entry| &mut entry.pieces).for_each(|piece| piece.number = None);
+        format!("{reservation:?}")
+    }
+
     #[test]
     fn decodes_to_the_same_reservation_with_numbers() {
-        let (back, original) = (Reservation::unpack(&packed()).unwrap(), reservation());
-        assert_eq!((back.cost, back.local, back.entries.len()), (original.cost, true, original.entries.len()));
-        for (back, original) in back.entries.iter().zip(&original.entries) {
-            assert!(back.receipt.number.is_some());
-            assert_eq!((back.price, back.own), (original.price, original.own));
-            let back = format!("{:?}", back.receipt).replace(&format!("{:?}", back.receipt.number), "None");
-            assert_eq!(back, format!("{:?}", original.receipt));
-        }
+        let back = Reservation::unpack(&packed()).unwrap();
+        assert!(back.entries.iter().flat_map(|entry| &entry.pieces).all(|piece| piece.number.is_some()));
+        assert_eq!(unnumbered(back), unnumbered(reservation()));
+    }
+
+    /// An extended reservation is packed again: what was settled under its numbers stays settled.
+    #[test]
+    fn numbers_stay_the_same_when_it_is_packed_again() {
+        let first = packed();
+        let mut second = Vec::new();
+        Reservation::unpack(&first).unwrap().pack(&mut second);
+        assert_eq!(first, second);
     }
 
     #[test]
@@ -195,22 +292,36 @@ mod tests {
         }
     }
 
+    /// Written by earlier versions: cost 3 at price 2 on a token bucket of 10 a minute, 20 at once.
     #[test]
-    fn receipts_from_before_reservations_had_numbers_are_still_read() {
-        let mut bytes = packed();
-        bytes[0] = WITHOUT_NUMBER;
-        bytes.drain(10..18);
-        let back = Reservation::unpack(&bytes).unwrap();
-        assert_eq!(back.number(), back.entries[0].receipt.number);
+    fn receipts_of_earlier_versions_are_still_read() {
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let entry = [&[0, 40, 0][..], &words(&[1, 2, 5 << 32 | 6, 8, 6, 77, 0, 0, 2, 10, 60_000_000_000, 20, 7, 123])];
+        let entry = entry.concat();
+        let with_number = [&[ONE_METER, 0][..], &words(&[3, 99]), &entry].concat();
+        let without = [&[WITHOUT_NUMBER, 0][..], &words(&[3]), &entry].concat();
+        for (bytes, number) in [(with_number, 99), (without, 123)] {
+            let back = Reservation::unpack(&bytes).unwrap();
+            let [entry] = back.entries.as_slice() else { panic!("one bucket") };
+            let piece = &entry.pieces[0];
+            assert_eq!((back.cost(), back.number(), entry.units(&back.costs)), (3, Some(number), 6));
+            assert_eq!((piece.units, piece.stamp.nanos(), piece.number, piece.identity), (6, 77, Some(123), 5));
+        }
     }
 
     #[test]
-    fn malformed_bytes_are_refused() {
+    fn malformed_bytes_are_rejected() {
         let bytes = packed();
-        let whole = bytes.len();
-        let entry = (whole - 18) / reservation().entries.len();
-        for length in (0..whole).filter(|length| *length < 18 || (length - 18) % entry != 0) {
-            assert!(Reservation::unpack(&bytes[..length]).is_none(), "{length} of {whole} bytes");
+        let mut ends = vec![];
+        for count in 0..=reservation().entries.len() {
+            let mut prefix = Vec::new();
+            let mut part = reservation();
+            part.entries.truncate(count);
+            part.pack(&mut prefix);
+            ends.push(prefix.len());
+        }
+        for length in (0..bytes.len()).filter(|length| !ends.contains(length)) {
+            assert!(Reservation::unpack(&bytes[..length]).is_none(), "{length} of {} bytes", bytes.len());
         }
         let mut other = bytes.clone();
         other[0] = VERSION + 1;

@@ -1,101 +1,136 @@
-//! Reservations: charge an estimate now, settle the real cost later, and hold slots in between.
+//! Reservations: charge estimates now, settle the real amounts later, and hold slots in between.
 
 use smallvec::SmallVec;
-use tollgate_core::{
-    Ask, Charge, Digest, Enforcement, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, SlotId, Source,
-    Span,
-};
-use tollgate_ruleset::Charges;
-use tollgate_store::{Outcomes, Store, StoreError, Taken};
+use tollgate_core::{Ask, Charge, Enforcement, Receipt, Request, Sharing, SlotId, Span};
+use tollgate_ruleset::{Charges, RuleSet};
+use tollgate_store::{Outcomes, Store};
 
 use crate::engine::conclude;
 use crate::{Decision, Engine};
 
 /// An admitted request that is not finished: its receipts and slots. Settling consumes it. If it is dropped, its
-/// estimate stays charged and its slots expire after their time to live.
-#[must_use = "settle or release it, or its estimate stays charged"]
+/// estimates stay charged and its slots expire after their time to live.
+#[must_use = "settle or release it, or its estimates stay charged"]
 #[derive(Debug)]
 pub struct Reservation {
-    pub(crate) cost: u64,
+    pub(crate) costs: ReservedCosts,
     pub(crate) entries: SmallVec<[Reserved; 4]>,
     /// Made while the store was unavailable: charged to this node's fallback buckets.
     pub(crate) local: bool,
     /// Its number, if it was decoded from bytes.
     pub(crate) number: Option<u64>,
+    /// How often it was extended. Only the latest version of a reservation can be extended or settled.
+    pub(crate) step: u64,
 }
 
-/// One charge of a reservation.
+/// The reserved amount of every meter; `requests` comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReservedCosts(pub(crate) SmallVec<[(Box<str>, u64); 2]>);
+
+impl ReservedCosts {
+    fn of(request: &Request<'_>) -> ReservedCosts {
+        let requests = (Request::REQUESTS, request.cost);
+        let all = std::iter::once(&requests).chain(request.costs);
+        ReservedCosts(all.map(|(meter, amount)| (Box::from(*meter), *amount)).collect())
+    }
+
+    pub(crate) fn get(&self, meter: &str) -> Option<u64> {
+        self.0.iter().find(|(name, _)| **name == *meter).map(|(_, amount)| *amount)
+    }
+
+    /// The same meters with other amounts, where `amounts` has one.
+    pub(crate) fn replaced(&self, amounts: &[(&str, u64)]) -> ReservedCosts {
+        let amount = |name: &str| amounts.iter().find(|(other, _)| *other == name).map(|(_, amount)| *amount);
+        ReservedCosts(self.0.iter().map(|(name, old)| (name.clone(), amount(name).unwrap_or(*old))).collect())
+    }
+
+    /// The same meters with `amounts` added.
+    pub(crate) fn added(&self, amounts: &[(&str, u64)]) -> ReservedCosts {
+        let more = |name: &str| amounts.iter().filter(|(other, _)| *other == name).map(|(_, more)| *more).sum();
+        ReservedCosts(self.0.iter().map(|(name, old)| (name.clone(), old.saturating_add(more(name)))).collect())
+    }
+
+    /// The same meters without any amount.
+    pub(crate) fn zeroed(&self) -> ReservedCosts {
+        ReservedCosts(self.0.iter().map(|(name, _)| (name.clone(), 0)).collect())
+    }
+}
+
+/// One bucket of a reservation.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    pub(crate) receipt: Receipt,
-    /// Units that this rule charges per unit of cost.
-    pub(crate) price: u64,
+    /// Its charges, oldest first: that of the reservation, then those of extensions.
+    pub(crate) pieces: SmallVec<[Receipt; 1]>,
+    /// Units that the bucket is charged per unit of a meter, by the meter's index.
+    pub(crate) prices: Prices,
     /// Charged to this node's static share of the limit: the shared store has no record of it.
     pub(crate) own: bool,
+    /// A refusal of the bucket denies nothing.
+    pub(crate) shadow: bool,
 }
+
+/// Units per unit of a meter, by the meter's index among the reserved costs.
+pub(crate) type Prices = SmallVec<[(u8, u64); 1]>;
+
+/// Most charges of one bucket that are kept apart. Beyond that the oldest stays charged, whatever is settled: by then
+/// later ones cover what a refund may return.
+const PIECES_MAX: usize = 8;
 
 impl Reserved {
-    /// A charge on the same bucket.
-    fn charge(&self, ask: Ask) -> Charge {
-        let sharing = if self.own { Sharing::Local } else { Sharing::Exact };
-        Charge { sharing, ..self.receipt.charge(ask) }
+    /// Units for these amounts.
+    pub(crate) fn units(&self, costs: &ReservedCosts) -> u64 {
+        let amount = |meter: u8| costs.0.get(usize::from(meter)).map_or(0, |(_, amount)| *amount);
+        let units = self.prices.iter().map(|(meter, price)| amount(*meter).saturating_mul(*price));
+        units.fold(0, u64::saturating_add)
     }
-}
 
-/// The effect of settling.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settled {
-    /// Charges with a refund.
-    pub refunded: usize,
-    /// Charges with an additional charge.
-    pub extended: usize,
-    /// Another node has settled it at a higher cost already: nothing changed.
-    pub repeated: bool,
-}
+    /// The slot it holds, if it is one of a concurrency rule.
+    pub(crate) fn slot(&self) -> Option<SlotId> {
+        self.pieces.first()?.slot
+    }
 
-/// Whether this node is the first to charge for a receipt.
-enum Turn {
-    /// It is; with the receipt that gives the turn back, where other nodes could have charged.
-    First(Option<Receipt>),
-    /// Another call was first.
-    Repeated,
-}
+    /// A charge on the same bucket.
+    pub(crate) fn charge(&self, ask: Ask) -> Option<Charge> {
+        let sharing = if self.own { Sharing::Local } else { Sharing::Exact };
+        let enforcement = if self.shadow { Enforcement::Shadow } else { Enforcement::Enforce };
+        Some(Charge { sharing, enforcement, ..self.pieces.first()?.charge(ask) })
+    }
 
-/// How long a shared store remembers a reservation that was settled at a higher cost: callers without a response retry
-/// within seconds. A caller that retries later pays twice.
-const REMEMBERED: Span = Span::from_secs(600);
-
-/// The owner of the buckets that remember settlements.
-const SETTLEMENTS: u32 = u32::from_le_bytes(*b"once");
-
-/// A charge on a bucket with one unit, identified by the number of a receipt that left its process: the node that gets
-/// the unit makes the additional charge. Refunds need no such bucket, because a store honours a receipt once.
-fn once_for_all_nodes(receipt: &Receipt) -> Option<Charge> {
-    let mut hasher = KeyHasher::new(Secret::new(*b"settled for more"));
-    hasher.word(receipt.number?);
-    let limit = Limit::Gcra(Gcra::new(1, REMEMBERED, 1).ok()?);
-    let owner = Owner { id: SETTLEMENTS, share: 100, ..receipt.owner };
-    Some(Charge { identity: receipt.identity, owner, ..Charge::new(hasher.finish(), limit, 1) })
-}
-
-/// Multiplies charges of one unit by `cost`. Returns the units that each rule charges per unit of cost.
-fn price(charges: &mut Charges, cost: u64) -> SmallVec<[u64; 16]> {
-    let prices = charges.charges.iter().map(|charge| charge.ask.cost()).collect();
-    for charge in &mut charges.charges {
-        charge.ask = charge.ask.times(cost);
-        // Any node may settle the receipt, so the charge goes to the bucket that all nodes share. A static share of
-        // this node stays local, and makes the reservation local.
-        if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
-            charge.sharing = Sharing::Exact;
+    /// Adds the receipt of an extension. Charges of one window are one charge.
+    pub(crate) fn extend(&mut self, receipt: Receipt) {
+        if let Some(last) = self.pieces.last_mut()
+            && (last.stamp, last.owner) == (receipt.stamp, receipt.owner)
+        {
+            last.units = last.units.saturating_add(receipt.units);
+            return;
+        }
+        self.pieces.push(receipt);
+        if self.pieces.len() > PIECES_MAX {
+            self.pieces.remove(0);
         }
     }
-    prices
 }
 
 impl Reservation {
-    /// The cost that was reserved.
+    /// A reservation that charged nothing.
+    fn uncharged(request: &Request<'_>) -> Reservation {
+        let (costs, entries) = (ReservedCosts::of(request), SmallVec::new());
+        Reservation { costs, entries, local: false, number: None, step: 0 }
+    }
+
+    /// The reserved amount of the meter `requests`.
     pub fn cost(&self) -> u64 {
-        self.cost
+        self.costs.get(Request::REQUESTS).unwrap_or(0)
+    }
+
+    /// The reserved amount of a meter; `None` if the request did not carry it.
+    pub fn amount(&self, meter: &str) -> Option<u64> {
+        self.costs.get(meter)
+    }
+
+    /// The reserved amount of every meter.
+    pub fn amounts(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.costs.0.iter().map(|(meter, amount)| (&**meter, *amount))
     }
 
     /// True if only this process can settle it: it was made while the store was unavailable, or a rule with
@@ -106,43 +141,69 @@ impl Reservation {
 
     /// The slot it holds, if a concurrency rule applied.
     pub fn slot(&self) -> Option<SlotId> {
-        self.entries.iter().find_map(|entry| entry.receipt.slot)
+        self.entries.iter().find_map(Reserved::slot)
     }
 
     /// How long its slots are held without renewal: the shortest of their times.
     pub fn slot_ttl(&self) -> Option<Span> {
-        let receipts = self.entries.iter().map(|entry| &entry.receipt);
-        receipts.filter(|receipt| receipt.slot.is_some()).map(|receipt| receipt.limit.window()).min()
+        let slots = self.entries.iter().filter(|entry| entry.slot().is_some());
+        slots.filter_map(|entry| Some(entry.pieces.first()?.limit.window())).min()
+    }
+}
+
+/// Units that each charge takes per unit of every meter. Charges of a rule that sets no price are slots.
+fn prices(rules: &RuleSet, charges: &Charges, costs: &ReservedCosts) -> SmallVec<[Prices; 4]> {
+    let mut all: SmallVec<[Prices; 4]> = charges.charges.iter().map(|_| Prices::new()).collect();
+    for applied in &charges.applied {
+        let Some(rule) = rules.rule(applied.rule) else { continue };
+        let Some(prices) = applied.charge.and_then(|index| all.get_mut(usize::from(index))) else { continue };
+        for (meter, weight) in rule.spec.meter.weights() {
+            let Some(index) = costs.0.iter().position(|(name, _)| **name == *meter) else { continue };
+            let (meter, price) = (index as u8, weight.saturating_mul(applied.factor));
+            match prices.iter_mut().find(|(other, _)| *other == meter) {
+                Some((_, total)) => *total = total.saturating_add(price),
+                None => prices.push((meter, price)),
+            }
+        }
+    }
+    all
+}
+
+/// Any node may settle the receipt, so its charges go to the buckets that all nodes share. A static share of this node
+/// stays local, and makes the reservation local.
+fn share(charges: &mut Charges) {
+    for charge in &mut charges.charges {
+        if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
+            charge.sharing = Sharing::Exact;
+        }
     }
 }
 
 impl<S: Store> Engine<S> {
-    /// Decides a request and, if it passes, keeps the receipts of its charges. The cost of the request is an estimate
-    /// until it is [settled](Engine::settle); an estimate of 0 charges nothing until then.
+    /// Decides a request and, if it passes, keeps the receipts of its charges. The costs of the request are estimates
+    /// until they are [settled](Engine::settle); an estimate of 0 charges nothing until then.
     pub async fn reserve(&self, request: &Request<'_>) -> (Decision, Option<Reservation>) {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let requests = std::slice::from_ref(request);
-        // Charges of cost 1 first, to learn the units that each rule charges per unit of cost.
-        if let Err(skipped) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
+        if let Err(skipped) = self.charges(&pinned, requests, &mut charges) {
             let decision = self.decide_skipped(pinned, skipped);
             self.observe(requests, &decision);
-            let empty = Reservation { cost: request.cost, entries: SmallVec::new(), local: false, number: None };
-            let reservation = decision.is_allowed().then_some(empty);
+            let reservation = decision.is_allowed().then(|| Reservation::uncharged(request));
             return (decision, reservation);
         }
-        let priced = [request.cost(1)];
-        let mut prices = price(&mut charges, request.cost);
+        share(&mut charges);
         let mut outcomes = Outcomes::new();
         let mut taken = self.take(&charges, &mut outcomes).await;
         if let Ok(first) = taken {
-            taken = Ok(self.ask_other_shards(&pinned, &priced, &mut charges, &mut outcomes, first).await);
+            taken = Ok(self.ask_other_shards(&pinned, requests, &mut charges, &mut outcomes, first).await);
         }
-        if taken.is_err() && self.merge_shards(&pinned, &priced, &mut charges) {
-            prices = price(&mut charges, request.cost);
+        if taken.is_err() && self.merge_shards(&pinned, requests, &mut charges) {
+            share(&mut charges);
         }
-        let prices: SmallVec<[(Digest, u64); 16]> =
-            charges.charges.iter().map(|charge| charge.bucket).zip(prices).collect();
+        let costs = ReservedCosts::of(request);
+        let prices = prices(&pinned.rules, &charges, &costs);
+        let prices: SmallVec<[_; 4]> = charges.charges.iter().map(|charge| charge.bucket).zip(prices).collect();
         let local = taken.is_err();
         let decision = match taken {
             Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
@@ -155,112 +216,14 @@ impl<S: Store> Engine<S> {
         let reservation = decision.is_allowed().then(|| {
             let kept = charges.charges.iter().zip(&outcomes).filter(|(_, outcome)| outcome.allowed);
             let entries = kept.filter_map(|(charge, outcome)| {
-                let (_, price) = *prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;
-                let own = charge.sharing == Sharing::Local;
-                Some(Reserved { receipt: Receipt::of(charge, outcome), price, own })
+                let (_, prices) = prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;
+                let (own, shadow) = (charge.sharing == Sharing::Local, !charge.is_enforced());
+                let pieces = SmallVec::from_iter([Receipt::of(charge, outcome)]);
+                Some(Reserved { pieces, prices: prices.clone(), own, shadow })
             });
-            Reservation { cost: request.cost, entries: entries.collect(), local, number: None }
+            Reservation { costs, entries: entries.collect(), local, number: None, step: 0 }
         });
         self.observe(requests, &decision);
         (decision, reservation)
-    }
-
-    /// Settles at the real cost: refunds what was estimated too high, releases the slots, and charges what was
-    /// estimated too low, even if it does not fit.
-    ///
-    /// After an error the caller may retry with the same receipts: refunds are not repeated. If the store may have made
-    /// the additional charge without answering, it is not charged again.
-    ///
-    /// While limits are [off](Enforcement::Off) nothing changes: the estimate stays charged until time returns it, and
-    /// slots expire after their time to live.
-    pub async fn settle(&self, reservation: Reservation, cost: u64) -> Result<Settled, StoreError> {
-        if self.enforcement() == Enforcement::Off {
-            return Ok(Settled::default());
-        }
-        let Reservation { cost: estimate, entries, local, .. } = reservation;
-        let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
-        let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
-        let mut once = None;
-        for entry in entries {
-            let more = entry.charge(Ask::Force(cost.saturating_sub(estimate).saturating_mul(entry.price)));
-            let Reserved { receipt, price, own } = entry;
-            if receipt.slot.is_some() {
-                back.push(receipt);
-            } else if cost > estimate {
-                extra.push(more);
-                once = once.or_else(|| once_for_all_nodes(&receipt).filter(|_| !own));
-                // Refunds nothing, but uses the receipt up: settled high, it must not be settled low afterwards.
-                back.extend(receipt.number.map(|_| Receipt { units: 0, ..receipt }));
-            } else if cost < estimate {
-                let units = receipt.units.min((estimate - cost).saturating_mul(price));
-                back.push(Receipt { units, ..receipt });
-            }
-        }
-        let once = once.filter(|_| !local && self.store.is_shared());
-        let turn = match &once {
-            Some(charge) => self.take_turn(charge).await?,
-            None => Turn::First(None),
-        };
-        let Turn::First(turn) = turn else { return Ok(Settled { repeated: true, ..Settled::default() }) };
-        let settled = self.give_and_take(local, &back, &extra).await;
-        if let (Err(error), Some(turn)) = (&settled, turn)
-            && error.kind.charged_nothing()
-        {
-            let _ = self.store.give_back(&[turn]).await; // nothing was charged: a retry must be the first again
-        }
-        settled
-    }
-
-    async fn give_and_take(&self, local: bool, back: &[Receipt], extra: &[Charge]) -> Result<Settled, StoreError> {
-        let refunded = match (back.is_empty(), local) {
-            (true, _) => 0,
-            (false, true) => self.fallback.give_back_now(back),
-            (false, false) => self.store.give_back(back).await?,
-        };
-        if !extra.is_empty() {
-            let _ = self.take_from(local, extra, &mut Outcomes::new()).await?;
-        }
-        Ok(Settled { refunded, extended: extra.len(), repeated: false })
-    }
-
-    /// Lets only one of the nodes that receive the same receipt make the additional charge.
-    async fn take_turn(&self, once: &Charge) -> Result<Turn, StoreError> {
-        let mut outcomes = Outcomes::new();
-        let taken = self.ask(std::slice::from_ref(once), &mut outcomes).await?;
-        let own = outcomes.first().filter(|outcome| outcome.source == Source::Bucket);
-        Ok(match own {
-            Some(outcome) if taken.allowed => Turn::First(Some(Receipt::of(once, outcome))),
-            Some(_) => Turn::Repeated,
-            None => Turn::First(None), // no room to remember it: charging twice is better than never
-        })
-    }
-
-    /// Settles at the estimated cost: only releases the slots.
-    pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
-        let cost = reservation.cost;
-        self.settle(reservation, cost).await.map(|_| ())
-    }
-
-    /// Renews the slots of a long request. False if one of them has expired: the caller should stop, or reserve again.
-    /// While limits are [off](Enforcement::Off) the store is not called and the result is true.
-    pub async fn renew(&self, reservation: &Reservation) -> Result<bool, StoreError> {
-        if self.enforcement() == Enforcement::Off {
-            return Ok(true);
-        }
-        let entries = reservation.entries.iter();
-        let slots = entries.filter_map(|entry| Some(entry.charge(Ask::Renew(entry.receipt.slot?))));
-        let slots: SmallVec<[Charge; 4]> = slots.collect();
-        match slots.is_empty() {
-            true => Ok(true),
-            false => Ok(self.take_from(reservation.local, &slots, &mut Outcomes::new()).await?.allowed),
-        }
-    }
-
-    /// Takes charges from the fallback buckets if `local`, otherwise from the store.
-    async fn take_from(&self, local: bool, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
-        match local {
-            true => Ok(self.fallback.take_now(charges, outcomes)),
-            false => self.ask(charges, outcomes).await,
-        }
     }
 }

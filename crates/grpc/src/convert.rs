@@ -1,10 +1,10 @@
-//! Converts messages to requests, and decisions to messages.
+//! Converts messages to requests, and decisions and errors to messages and statuses.
 
 use tollgate_core::{Span, Wait};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_ruleset::RequestError;
-use tollgate_service::{DecidedBy, Decision, Verdict};
+use tollgate_service::{DecidedBy, Decision, ExtensionDenial, Verdict};
 use tonic::{Code, Status};
 
 use tollgate_service::ApiError;
@@ -13,9 +13,13 @@ use tollgate_service::render::Policy;
 
 /// Reads a request, by the same rules as the JSON API.
 pub(super) fn check_request(request: &v1::CheckRequest) -> Result<CheckRequest<'_>, BodyError> {
-    let v1::CheckRequest { namespace, attributes, cost, peek } = request;
+    let v1::CheckRequest { namespace, attributes, cost, peek, costs } = request;
     let attributes = attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    CheckRequest::named(namespace, attributes, *cost, *peek)
+    let check = CheckRequest::named(namespace, attributes, *cost, *peek)?;
+    match costs.is_empty() {
+        true => Ok(check),
+        false => check.with_costs(costs.iter().map(|(meter, amount)| (meter.as_str(), *amount))),
+    }
 }
 
 /// Reads the request nested in another message.
@@ -30,6 +34,21 @@ pub(super) fn unreadable(fault: &BodyError) -> Status {
     Status::invalid_argument(format!("{code}: {field} {detail}"))
 }
 
+/// Status of a call without an accepted token.
+pub(super) fn no_token() -> Status {
+    Status::unauthenticated("send a token that this server knows, as metadata: authorization: Bearer TOKEN")
+}
+
+/// Status of a call whose token does not cover the namespace.
+pub(super) fn other_namespace() -> Status {
+    Status::permission_denied("this token is not for that namespace")
+}
+
+/// Status of a call that panicked.
+pub(super) fn panicked() -> Status {
+    Status::internal("a bug in Tollgate; its log says more")
+}
+
 /// Maps an API error with an HTTP status to a gRPC status.
 pub(super) fn api_error(error: ApiError) -> Status {
     let code = match error.status {
@@ -38,6 +57,20 @@ pub(super) fn api_error(error: ApiError) -> Status {
         _ => Code::InvalidArgument,
     };
     Status::new(code, format!("{}: {}", error.code, error.detail))
+}
+
+/// The response to an extension that was denied.
+pub(super) fn extension_denial(denial: ExtensionDenial) -> v1::ExtendResponse {
+    let ExtensionDenial { rule, outcome, slot_lost } = denial;
+    let wait = outcome.wait.span().filter(|_| !slot_lost);
+    v1::ExtendResponse {
+        rule: rule.unwrap_or_default(),
+        limit: Some(outcome.limit),
+        remaining: Some(outcome.remaining),
+        retry_after_ms: wait.map(|wait| wait.millis_ceil()),
+        slot_lost,
+        ..v1::ExtendResponse::default()
+    }
 }
 
 /// The response to one request.

@@ -29,8 +29,8 @@ pub(super) fn decide<T>(
 ) -> Result<CheckOutcome<T>, BodyError> {
     let pending = {
         let check = convert::check_request(&request)?;
-        let custom = check.custom();
-        match service.try_decide(&[check.request(&custom)]) {
+        let lists = check.lists();
+        match service.try_decide(&[check.request(&lists)]) {
             Ok(decision) => return Ok(CheckOutcome::Ready(convert_decision(&decision))),
             Err(pending) => pending,
         }
@@ -43,9 +43,8 @@ impl OwnedPendingCheck {
     pub(super) async fn decide<T>(self, service: &Service, convert_decision: impl FnOnce(&Decision) -> T) -> T {
         let OwnedPendingCheck { request, pending } = self;
         let Ok(check) = convert::check_request(&request) else { unreachable!("it was read before") };
-        let custom = check.custom();
-        let pending = pending.timed_from(service.clock.now()); // waiting for a permit or a task is no part of the decision
-        let decision = service.decide_pending(&[check.request(&custom)], pending).await;
+        let lists = check.lists();
+        let decision = service.decide_pending(&[check.request(&lists)], pending).await;
         convert_decision(&decision)
     }
 }

@@ -1,23 +1,24 @@
 //! Implementation of `tollgate.v1.Tollgate`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tollgate_proto::v1::tollgate_server::Tollgate;
 use tollgate_proto::v1::{
     AcquireSlotRequest, AcquireSlotResponse, BatchCheckRequest, BatchCheckResponse, CheckRequest, CheckResponse,
-    ExplainRequest, ExplainResponse, ReleaseSlotRequest, ReleaseSlotResponse, RenewSlotRequest, RenewSlotResponse,
-    ReserveRequest, ReserveResponse, SettleRequest, SettleResponse, StreamChecksRequest,
+    ExplainRequest, ExplainResponse, ExtendRequest, ExtendResponse, ReleaseSlotRequest, ReleaseSlotResponse,
+    RenewSlotRequest, RenewSlotResponse, ReserveRequest, ReserveResponse, SettleRequest, SettleResponse,
+    StreamChecksRequest,
 };
 use tonic::{Request, Response, Status, Streaming};
 
-use super::call::other_namespace;
-use super::convert::{self, response, ttl_ms};
+use super::convert::{self, other_namespace, response, ttl_ms};
 use super::stream::CheckStream;
 use tollgate_service::check_request::{BATCH_MAX, BodyError, COST_MAX};
 use tollgate_service::data_tokens::TokenScope;
 use tollgate_service::mask::Mask;
 use tollgate_service::refusal::BUSY_EXPLAINING;
-use tollgate_service::{CheckRequest as ServiceRequest, ReceiptKind, Service, SignedReceipt, Unexplained};
+use tollgate_service::{CheckRequest as ServiceRequest, Service, SignedReceipt, Unexplained};
 
 /// Implements the generated service trait.
 #[derive(Clone)]
@@ -68,18 +69,28 @@ impl Tollgate for TollgateService {
     }
 
     async fn reserve(&self, request: Request<ReserveRequest>) -> Result<Response<ReserveResponse>, Status> {
-        let (decision, receipt) =
-            self.hold(scope(&request), request.get_ref().request.as_ref(), ReceiptKind::Reservation).await?;
-        let reservation = receipt.map(|receipt| receipt.text).unwrap_or_default();
-        Ok(Response::new(ReserveResponse { decision: Some(decision), reservation }))
+        let (decision, receipt) = self.hold(scope(&request), request.get_ref().request.as_ref()).await?;
+        let (reservation, ttl) = receipt.map(|SignedReceipt { text, ttl }| (text, ttl)).unwrap_or_default();
+        Ok(Response::new(ReserveResponse { decision: Some(decision), reservation, ttl_ms: ttl_ms(ttl) }))
+    }
+
+    async fn extend(&self, request: Request<ExtendRequest>) -> Result<Response<ExtendResponse>, Status> {
+        let ExtendRequest { reservation, costs } = request.get_ref();
+        let extended = self.0.extend(reservation, &amounts(costs)?).await.map_err(convert::api_error)?;
+        Ok(Response::new(match extended {
+            Ok(SignedReceipt { text, ttl }) => {
+                ExtendResponse { extended: true, reservation: text, ttl_ms: ttl_ms(ttl), ..ExtendResponse::default() }
+            }
+            Err(denial) => convert::extension_denial(denial),
+        }))
     }
 
     async fn settle(&self, request: Request<SettleRequest>) -> Result<Response<SettleResponse>, Status> {
-        let SettleRequest { reservation, cost } = request.into_inner();
-        if cost > COST_MAX {
-            return Err(convert::unreadable(&BodyError::bad_cost()));
+        let SettleRequest { reservation, cost, mut costs } = request.into_inner();
+        if costs.is_empty() {
+            costs.insert(tollgate_core::Request::REQUESTS.to_owned(), cost);
         }
-        let settled = self.0.settle(&reservation, cost).await.map_err(convert::api_error)?;
+        let settled = self.0.settle(&reservation, &amounts(&costs)?).await.map_err(convert::api_error)?;
         let (refunded, extended) = (settled.refunded as u64, settled.extended as u64);
         Ok(Response::new(SettleResponse { settled: !settled.repeated, refunded, extended }))
     }
@@ -88,8 +99,7 @@ impl Tollgate for TollgateService {
         &self,
         request: Request<AcquireSlotRequest>,
     ) -> Result<Response<AcquireSlotResponse>, Status> {
-        let (decision, receipt) =
-            self.hold(scope(&request), request.get_ref().request.as_ref(), ReceiptKind::Slot).await?;
+        let (decision, receipt) = self.hold(scope(&request), request.get_ref().request.as_ref()).await?;
         let (slot, ttl) = receipt.map(|SignedReceipt { text, ttl }| (text, ttl)).unwrap_or_default();
         Ok(Response::new(AcquireSlotResponse { decision: Some(decision), slot, ttl_ms: ttl_ms(ttl) }))
     }
@@ -139,11 +149,18 @@ impl TollgateService {
         &self,
         scope: TokenScope,
         request: Option<&CheckRequest>,
-        kind: ReceiptKind,
     ) -> Result<(CheckResponse, Option<SignedReceipt>), Status> {
         let check = self.check_request(scope, request)?;
-        let (decision, receipt) = self.0.reserve(&check, kind).await;
+        let (decision, receipt) = self.0.reserve(&check).await;
         Ok((response(&decision)?, receipt))
+    }
+}
+
+/// Amounts by meter, each in range.
+fn amounts(costs: &HashMap<String, u64>) -> Result<Vec<(&str, u64)>, Status> {
+    match costs.values().all(|amount| *amount <= COST_MAX) {
+        true => Ok(costs.iter().map(|(meter, amount)| (meter.as_str(), *amount)).collect()),
+        false => Err(convert::unreadable(&BodyError::bad_cost())),
     }
 }
 

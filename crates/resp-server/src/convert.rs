@@ -1,4 +1,4 @@
-//! Converts `key=value … [COST n]` to a request, and a decision to a reply.
+//! Converts `key=value … [COST [meter] n]` to a request, and a decision to a reply.
 
 use std::borrow::Cow;
 
@@ -17,14 +17,21 @@ pub struct CheckSyntaxError<'a>(&'a [u8], Cow<'static, str>);
 pub fn read_check_request(arguments: Arguments<'_>, peek: bool) -> Result<CheckRequest<'_>, CheckSyntaxError<'_>> {
     let mut attributes: SmallVec<[(&str, &str); 8]> = SmallVec::new(); // bounded by the elements of a command
     let (mut namespace, mut cost) = (None, None);
+    let mut costs: SmallVec<[(&str, u64); 2]> = SmallVec::new();
     let mut sent = arguments.from(1);
     while let Some(argument) = sent.next() {
         let error = |what: &'static str| CheckSyntaxError(argument, what.into());
         if argument.eq_ignore_ascii_case(b"COST") {
-            let digits = sent.next().and_then(digits).ok_or(error("should be followed by a whole number"))?;
-            if cost.replace(digits).is_some() {
-                return Err(error(TWICE));
+            let wanted = "should be followed by a whole number, or by a meter and a whole number";
+            let next = sent.next().ok_or(error(wanted))?;
+            if let Some(number) = digits(next) {
+                if cost.replace(number).is_some() {
+                    return Err(error(TWICE));
+                }
+                continue;
             }
+            let meter = str::from_utf8(next).map_err(|_| error(wanted))?;
+            costs.push((meter, sent.next().and_then(digits).ok_or(error(wanted))?));
             continue;
         }
         let text = str::from_utf8(argument).map_err(|_| error("should be UTF-8"))?;
@@ -45,6 +52,7 @@ pub fn read_check_request(arguments: Arguments<'_>, peek: bool) -> Result<CheckR
         }
     }
     CheckRequest::named(namespace.unwrap_or_default(), attributes.into_iter(), cost, peek)
+        .and_then(|request| if costs.is_empty() { Ok(request) } else { request.with_costs(costs.into_iter()) })
         .map_err(|fault| CheckSyntaxError(b"", format!("{}: {}", fault.field, fault.detail).into()))
 }
 

@@ -29,6 +29,10 @@ pub const BURST_MAX: u64 = 1_000_000_000;
 pub const SLOTS_MAX: u64 = 1_000_000;
 /// Highest cost of a request.
 pub const COST_MAX: u64 = (1 << 53) - 1;
+/// Most meters of one rule, and of one request.
+pub const METERS_MAX: usize = 16;
+/// Highest weight of a meter.
+pub const WEIGHT_MAX: u64 = 1_000_000;
 /// Largest number of requests in a sliding log.
 pub const LOG_MAX: u64 = 10_000;
 /// Largest number of shards of a key.
@@ -104,10 +108,23 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
         let help = "use `exact` or `local`; leased and async are for token_bucket, gcra, leaky_bucket without max_delay, and fixed_window";
         found.add("bad-consistency", "consistency", message, help);
     }
-    if rule.accept_limits && (ahead || rule.shards > 1 || spec.algorithm == LimitAlgorithm::Concurrency) {
+    if rule.accept_limits
+        && (ahead || rule.shards > 1 || matches!(spec.algorithm, LimitAlgorithm::Concurrency | LimitAlgorithm::Quota))
+    {
         let message = "a limit that requests bring along does not go with slots, shards, or tokens taken in advance";
         let help = "remove `accept_limits`, or use `consistency: exact` without shards and another algorithm";
         found.add("misplaced-field", "accept_limits", message.to_owned(), help);
+    }
+    if spec.algorithm == LimitAlgorithm::Quota && rule.consistency == Consistency::Local {
+        let help = "remove it: a node cannot keep its share of a month when the number of nodes changes";
+        found.add("bad-consistency", "consistency", "a quota cannot be local".to_owned(), help);
+    }
+    if spec.algorithm == LimitAlgorithm::Quota {
+        let misplaced = [("shards", rule.shards > 1), ("soft", rule.soft.is_some())];
+        for (name, _) in misplaced.into_iter().filter(|(_, is_given)| *is_given) {
+            let message = format!("a quota cannot have `{name}`");
+            found.add("misplaced-field", name, message, "remove it; a quota is counted in one bucket, to the unit");
+        }
     }
     if rule.lease.is_some() && rule.consistency != Consistency::Leased {
         let message = format!("`lease` is for `consistency: leased`, and this rule is {}", rule.consistency.name());

@@ -52,5 +52,5 @@ pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
     Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, MatchSpec,
-    Missing, OnFail, OverrideSpec, RuleFile, RuleSpec, SoftSpec,
+    MeterSpec, Missing, OnFail, OverrideSpec, RuleFile, RuleSpec, SoftSpec, Unmetered,
 };

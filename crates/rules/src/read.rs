@@ -8,6 +8,8 @@ mod field;
 mod fields;
 mod limit;
 mod matching;
+mod meter;
+mod quota;
 mod rule;
 mod variables;
 

@@ -3,8 +3,10 @@
 //! All fields are public, because YAML is only one of the sources. [`crate::check`] states what must hold between them.
 
 mod limit;
+mod meter;
 mod normalized;
 mod policy;
+mod quota;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +18,8 @@ use crate::path::{EscapedSlash, PathCase};
 use crate::pattern::Matcher;
 use crate::position::SourcePosition;
 pub use limit::{Align, LimitAlgorithm, LimitSpec};
+pub use meter::{MeterSpec, Unmetered};
+pub use quota::{ANCHOR, QuotaSpec, TIME_ZONE};
 pub use tollgate_core::Enforcement;
 
 pub use policy::{Consistency, LeaseSpec, Missing, OnFail, SoftSpec};
@@ -128,6 +132,10 @@ pub struct RuleSpec {
     pub doc_url: Option<String>,
     /// A stable code for denied callers, instead of `rate_limited`.
     pub error_code: Option<String>,
+    /// What it counts.
+    pub meter: MeterSpec,
+    /// How requests that carry none of its meters are treated.
+    pub unmetered: Unmetered,
 }
 
 impl Default for RuleSpec {
@@ -157,6 +165,8 @@ impl Default for RuleSpec {
             case: None,
             doc_url: None,
             error_code: None,
+            meter: MeterSpec::default(),
+            unmetered: Unmetered::default(),
         }
     }
 }

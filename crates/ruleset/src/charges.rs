@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
-use tollgate_rules::spec::Align;
+use tollgate_rules::spec::{Align, Unmetered};
 
 use super::attributes::AttrId;
 use super::facts::{RequestError, RequestFacts};
@@ -41,6 +41,8 @@ pub struct AppliedRule {
     pub request: u16,
     /// Index into [`Charges::charges`]; `None` if the rule is unlimited for this request.
     pub charge: Option<u16>,
+    /// Units that the rule charges per unit of its meter.
+    pub factor: u64,
 }
 
 impl Charges {
@@ -89,12 +91,12 @@ impl ChargeSink<'_> {
     }
 
     pub(super) fn add_unlimited(&mut self, rule: RuleId) {
-        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None });
+        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None, factor: 0 });
     }
 
     /// Adds a charge, or joins it with the charge of the same bucket: a store gets one charge per bucket. `false` if
     /// the two operations cannot be joined.
-    pub(super) fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
+    pub(super) fn add(&mut self, rule: RuleId, charge: Charge, factor: u64) -> bool {
         let all = &mut self.charges.charges;
         let index = match all.iter().position(|other| other.bucket == charge.bucket) {
             None => {
@@ -109,7 +111,7 @@ impl ChargeSink<'_> {
                 }
             }
         };
-        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(index).ok() };
+        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(index).ok(), factor };
         self.charges.applied.push(applied);
         true
     }
@@ -137,11 +139,14 @@ pub(super) fn collect(
     let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
         match charge_of(rule, request, facts, wall, terms) {
-            RuleEvaluation::Charge(charge) if sink.add(rule.id, charge) => {}
-            RuleEvaluation::Charge(_) => return Err(RequestError::mixed(&rule.name)),
+            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, factor) => {}
+            RuleEvaluation::Charge(..) => return Err(RequestError::mixed(&rule.name)),
             RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
             RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
-            RuleEvaluation::Missing | RuleEvaluation::NoSlot => {}
+            RuleEvaluation::Unmetered if rule.spec.unmetered == Unmetered::Reject => {
+                return Err(RequestError::missing_meter(&rule.name, &rule.meters));
+            }
+            RuleEvaluation::Missing | RuleEvaluation::NoSlot | RuleEvaluation::Unmetered => {}
         }
     }
     Ok(())
@@ -164,13 +169,16 @@ impl ChargeTerms {
 
 /// The result of evaluating a matching rule.
 pub(super) enum RuleEvaluation {
-    Charge(Charge),
+    /// The charge, and the units that the rule charges per unit of its meter.
+    Charge(Charge, u64),
     /// The rule, or the client's override of it, sets no limit.
     Unlimited,
     /// A key part is missing.
     Missing,
     /// It counts slots, and the request has none.
     NoSlot,
+    /// The request carries none of its meters.
+    Unmetered,
     /// The limit of the request is invalid.
     BadLimit(LimitError),
 }
@@ -178,7 +186,7 @@ pub(super) enum RuleEvaluation {
 impl RuleEvaluation {
     /// Whether the rule applies to the request.
     pub(super) fn applies(&self) -> bool {
-        matches!(self, RuleEvaluation::Charge(_) | RuleEvaluation::Unlimited)
+        matches!(self, RuleEvaluation::Charge(..) | RuleEvaluation::Unlimited)
     }
 }
 
@@ -206,6 +214,9 @@ pub(super) fn charge_of(
             Err(error) => return RuleEvaluation::BadLimit(error),
         }
     }
+    if let Some(quota) = &rule.quota {
+        limit = quota.at(limit, facts, wall);
+    }
     let mut chosen = None;
     if rule.shards() > 1 && !terms.whole {
         // A slot is renewed and released later, so its id chooses the shard.
@@ -215,7 +226,9 @@ pub(super) fn charge_of(
         hasher.word(shard);
         limit = rule.shard(limit, shard);
     }
-    let Some(ask) = rule.ask(&limit, request, rule.cost(request, facts)) else { return RuleEvaluation::NoSlot };
+    let Some(amount) = rule.metered(request) else { return RuleEvaluation::Unmetered };
+    let factor = rule.factor(facts);
+    let Some(ask) = rule.ask(&limit, request, amount.saturating_mul(factor)) else { return RuleEvaluation::NoSlot };
     let bucket = hasher.finish();
     if rule.spec.limit.as_ref().is_some_and(|spec| spec.align == Align::Key) {
         limit = rule.aligned(limit, bucket);
@@ -224,7 +237,7 @@ pub(super) fn charge_of(
     if let Some(soft) = soft {
         limit = limit.with_debt(soft.excess);
     }
-    RuleEvaluation::Charge(Charge {
+    let charge = Charge {
         bucket,
         limit,
         ask,
@@ -234,7 +247,8 @@ pub(super) fn charge_of(
         owner: rule.owner,
         identity: if terms.identities { rule.identity(facts, chosen) } else { 0 },
         sharing: rule.sharing,
-    })
+    };
+    RuleEvaluation::Charge(charge, factor)
 }
 
 /// Matching rules that exempt the request from others.
@@ -290,9 +304,35 @@ pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &RequestFacts<'_>
 }
 
 impl Rule {
-    /// The cost of a request: its own cost times the rule's.
-    pub(super) fn cost(&self, request: &Request<'_>, facts: &RequestFacts<'_>) -> u64 {
+    /// What the rule charges per unit of its meter.
+    pub(super) fn factor(&self, facts: &RequestFacts<'_>) -> u64 {
         let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
-        request.cost.saturating_mul(case.map_or(1, |(_, cost)| *cost))
+        case.map_or(1, |(_, cost)| *cost)
+    }
+
+    /// The amount of the rule's meter; `None` if the request carries none of it.
+    #[inline]
+    pub(super) fn metered(&self, request: &Request<'_>) -> Option<u64> {
+        match self.meters.is_empty() {
+            true => Some(request.cost),
+            false => self.weighed(request),
+        }
+    }
+
+    fn weighed(&self, request: &Request<'_>) -> Option<u64> {
+        let carried = self.meters.iter().filter_map(|(name, weight)| Some((request.amount(name)?, *weight)));
+        // `requests` is carried by every request: alone it does not make a request one of this meter.
+        let named = self.meters.iter().any(|(name, _)| name != Request::REQUESTS && request.amount(name).is_some());
+        let sum = |total: u64, (amount, weight): (u64, u64)| total.saturating_add(amount.saturating_mul(weight));
+        (named || self.counts_only_requests()).then(|| carried.fold(0, sum))
+    }
+
+    /// The meters that it counts besides `requests`.
+    pub(super) fn meter_names(&self) -> Vec<String> {
+        self.meters.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn counts_only_requests(&self) -> bool {
+        self.meters.iter().all(|(name, _)| name == Request::REQUESTS)
     }
 }

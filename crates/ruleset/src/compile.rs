@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tollgate_core::Secret;
+use tollgate_core::{Request, Secret};
 use tollgate_rules::problem::{Problem, Problems};
 use tollgate_rules::spec::{OnFail, RuleFile, RuleSpec};
 
@@ -107,9 +107,10 @@ fn compile_part(
         problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
     directories.number(rules);
-    set.dated |= directories.are_dated();
+    set.dated |= directories.are_dated() || rules.iter().any(|rule| rule.is_dated());
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
     let tiers = directories.tiers().next().is_some();
+    let meters = rules.iter().flat_map(|rule| rule.meter_names()).filter(|name| name != Request::REQUESTS).collect();
     let RuleFile { ipv6_prefix, escaped_slash, normalize, .. } = *file;
     let (rules, own) = (first..set.rules.len(), file.rules.len());
     CompiledNamespace {
@@ -122,6 +123,7 @@ fn compile_part(
         ipv6_prefix,
         escaped_slash,
         normalize,
+        meters,
         domain: None,
     }
 }

@@ -60,6 +60,11 @@ pub enum Applicability<'a> {
     },
     /// It counts requests in flight, and this request has no slot.
     NoSlot,
+    /// The request carries none of its meters.
+    Unmetered {
+        /// Their names.
+        meters: Vec<String>,
+    },
 }
 
 /// One part of a key.
@@ -115,12 +120,13 @@ fn applicability<'a>(
         return Applicability::Exempted { by };
     }
     match charge_of(rule, request, facts, wall, ChargeTerms { identities: true, ..ChargeTerms::default() }) {
-        RuleEvaluation::Charge(charge) => {
+        RuleEvaluation::Charge(charge, _) => {
             let overridden = facts.overrides.of(rule, wall).is_some();
             Applicability::Applies { charge: Box::new(charge), overridden }
         }
         RuleEvaluation::Unlimited => Applicability::Unlimited,
         RuleEvaluation::NoSlot => Applicability::NoSlot,
+        RuleEvaluation::Unmetered => Applicability::Unmetered { meters: rule.meter_names() },
         RuleEvaluation::BadLimit(error) => {
             Applicability::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None }
         }
@@ -204,6 +210,9 @@ pub(super) fn buckets<'a>(
     facts: &RequestFacts<'_>,
     wall: Time,
 ) -> Vec<ClientBuckets<'a>> {
+    // Every meter, of no amount: buckets of all rules are shown, whatever a request of this client would carry.
+    let costs: Vec<(&str, u64)> = namespace.meters.iter().map(|meter| (meter.as_str(), 0)).collect();
+    let request = &request.with_costs(&costs);
     let rules = set.rules.iter().filter(|rule| rule.namespace == request.namespace);
     let matched: Vec<&Rule> =
         rules.clone().filter(|rule| rule.spec.mode != Enforcement::Off && rule.conditions.hold(facts)).collect();
@@ -240,9 +249,10 @@ fn charges<'a>(
         let mut request = *request;
         request.slot = Some(SlotId(u128::from(shard)));
         match charge_of(rule, &request, facts, wall, terms(shard)) {
-            RuleEvaluation::Charge(charge) => Ok(charge),
+            RuleEvaluation::Charge(charge, _) => Ok(charge),
             RuleEvaluation::Unlimited => Err(Applicability::Unlimited),
             RuleEvaluation::NoSlot => Err(Applicability::NoSlot),
+            RuleEvaluation::Unmetered => Err(Applicability::Unmetered { meters: rule.meter_names() }),
             RuleEvaluation::BadLimit(error) => {
                 Err(Applicability::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None })
             }

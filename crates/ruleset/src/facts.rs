@@ -1,17 +1,19 @@
 //! A request prepared for matching: attributes by number, canonical values, and attributes of the client.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, LimitError, Request, Secret, Time};
 use tollgate_rules::address::{IpKey, parse_ip};
+use tollgate_rules::nearest;
 use tollgate_rules::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 use super::CompiledNamespace;
 use super::attributes::AttrId;
 use super::directories::RequestOverrides;
 use super::rule::Rule;
-use crate::directory::{Identity, PackedOverride};
+use crate::directory::{self, Identity, PackedOverride};
 
 /// Longest value of an attribute.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
@@ -74,7 +76,7 @@ impl<'a> RequestFacts<'a> {
             return Err(RequestError::too_many_attributes());
         }
         for (name, value) in request.custom {
-            if let Some(id) = namespace.attributes.find(name) {
+            if let Some(id) = namespace.attributes.find(name).filter(|_| !directory::is_reserved(name)) {
                 self.offer(id, name, value)?;
             }
         }
@@ -290,6 +292,25 @@ impl RequestError {
     /// The limit of the request is invalid.
     pub(super) fn bad_limit(error: &LimitError) -> RequestError {
         RequestError::new("bad_limit", "limit", error.to_string())
+    }
+
+    /// No rule of the namespace counts this meter.
+    #[cold]
+    pub(super) fn unknown_meter(name: &str, known: &BTreeSet<String>) -> RequestError {
+        let named: Vec<&str> = known.iter().map(String::as_str).chain([Request::REQUESTS]).collect();
+        let message = match nearest(name, named.iter().copied()) {
+            Some(meant) => format!("no rule counts this meter; did you mean `{meant}`?"),
+            None => format!("no rule counts this meter; the meters are {}", named.join(", ")),
+        };
+        RequestError::new("unknown_meter", "costs", message)
+    }
+
+    /// A rule with `unmetered: reject` needs one of its meters.
+    #[cold]
+    pub(super) fn missing_meter(rule: &str, meters: &[(String, u64)]) -> RequestError {
+        let names: Vec<&str> = meters.iter().map(|(name, _)| name.as_str()).collect();
+        let message = format!("the rule `{rule}` needs an amount of {}", names.join(" or "));
+        RequestError::new("missing_meter", "costs", message)
     }
 
     /// Two requests of one decision have charges of one bucket that cannot be joined.

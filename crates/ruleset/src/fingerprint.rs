@@ -9,6 +9,9 @@ use tollgate_rules::spec::RuleSpec;
 use super::rule::RuleBody;
 use super::{CompiledNamespace, RuleSet};
 
+/// The defaults of fields that earlier versions of the program do not have, as `Debug` writes them.
+const LATER_DEFAULTS: [&str; 2] = [", meter: Requests, unmetered: Skip", ", quota: None"];
+
 impl RuleBody {
     /// A digest of all fields that affect decisions; position, description and URL do not. Nodes compare it, so its key
     /// is fixed. Computed once, because generations share unchanged rules. It hashes `Debug` output.
@@ -22,6 +25,8 @@ impl RuleBody {
             };
             let mut text = String::new();
             let _ = write!(text, "{} {} {:?} {:?} {spec:?}", self.namespace, self.name, self.limit, self.on_fail);
+            // Fields of later versions show only where they are used: nodes of several versions compare digests.
+            let text = LATER_DEFAULTS.iter().fold(text, |text, default| text.replace(default, ""));
             let mut hasher = KeyHasher::new(Secret::new(*b"rules of a node."));
             hasher.part(text.as_bytes());
             hasher.finish()

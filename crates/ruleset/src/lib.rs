@@ -23,9 +23,10 @@ mod input;
 mod lookup;
 mod naming;
 mod normalized;
+mod quota;
 mod rule;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
@@ -80,6 +81,8 @@ struct CompiledNamespace {
     escaped_slash: EscapedSlash,
     /// The form in which values are compared and counted.
     normalize: Normalize,
+    /// The meters of its rules, besides `requests`.
+    meters: BTreeSet<String>,
     /// For a domain of Envoy files: the tree that finds rules instead of conditions.
     domain: Option<Box<DomainIndex>>,
 }
@@ -96,6 +99,7 @@ impl CompiledNamespace {
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
             normalize: Normalize::None,
+            meters: BTreeSet::new(),
             domain: None,
         }
     }
@@ -108,6 +112,15 @@ impl CompiledNamespace {
         match self.normalize {
             Normalize::None => None,
             form => NormalizedValues::new(form, request),
+        }
+    }
+
+    /// Rejects a request with a meter that no rule counts: a misspelt one would never be charged.
+    #[inline]
+    fn know_meters(&self, request: &Request<'_>) -> Result<(), RequestError> {
+        match request.costs.iter().find(|(name, _)| !self.meters.contains(*name)) {
+            None => Ok(()),
+            Some((name, _)) => Err(RequestError::unknown_meter(name, &self.meters)),
         }
     }
 }
@@ -250,6 +263,7 @@ impl RuleSet {
     ) -> Result<(), RequestError> {
         let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
+        namespace.know_meters(request)?;
         if request.purpose == Purpose::Mention {
             return Ok(());
         }
@@ -313,6 +327,7 @@ impl RuleSet {
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.readable(request));
         }
+        namespace.know_meters(request)?;
         RequestFacts::new(namespace).gather(namespace, request, self.secret)
     }
 

@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 use tollgate_core::{
     Ask, AskedLimit, Concurrency, Digest, FixedWindow, Gcra, KeyHasher, Limit, LimitError, Owner, Purpose, Queue,
-    Request, Sharing, SlidingCounter, SlidingLog, Soft, Span,
+    Quota, Request, Sharing, SlidingCounter, SlidingLog, Soft, Span, Time,
 };
 use tollgate_rules::pattern::Pattern;
 use tollgate_rules::spec::{Enforcement, LimitAlgorithm, LimitSpec, OnFail, RuleSpec};
 
 use super::attributes::AttrId;
+use super::quota::CompiledQuota;
 use crate::envoy_rule::EnvoyRule;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 
@@ -64,6 +65,10 @@ pub struct RuleBody {
     pub(super) conditions: Conditions,
     pub(super) key: Vec<Vec<AttrId>>,
     pub(super) costs: Vec<(Conditions, u64)>,
+    /// The calendar of a quota.
+    pub(super) quota: Option<CompiledQuota>,
+    /// Meters and weights of a rule that does not count requests alone; empty otherwise.
+    pub(super) meters: Vec<(String, u64)>,
     /// Has absorbed the identity of the rule; the parts of a key follow.
     pub(super) hasher: KeyHasher,
     pub(super) owner: Owner,
@@ -93,6 +98,11 @@ impl Rule {
     /// The shared part, which may outlive the set.
     pub fn body(&self) -> &Arc<RuleBody> {
         &self.body
+    }
+
+    /// The owner of its buckets.
+    pub fn owner(&self) -> Owner {
+        self.owner
     }
 
     /// True if the rule is enforced; a shadow rule is only reported.
@@ -196,6 +206,14 @@ pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, Limit
         LimitAlgorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
         LimitAlgorithm::SlidingWindowLog => Limit::SlidingLog(SlidingLog::new(spec.requests, window)?),
         LimitAlgorithm::SlidingWindowCounter => Limit::SlidingCounter(SlidingCounter::new(spec.requests, window)?),
+        LimitAlgorithm::Quota => {
+            // The bounds of a period depend on the request's time: see `quota`.
+            let (end, next) = (Time::from_nanos(window.nanos()), Time::from_nanos(2 * window.nanos()));
+            match window.is_zero() {
+                true => Limit::Quota(Quota::lifetime(spec.requests)),
+                false => Limit::Quota(Quota::new(spec.requests, Time::ZERO, end, next)?),
+            }
+        }
         LimitAlgorithm::Concurrency => {
             Limit::Concurrency(Concurrency::new(spec.slots, Span::from_nanos(spec.slot_ttl_ns))?)
         }

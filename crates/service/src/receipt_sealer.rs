@@ -26,19 +26,13 @@ pub struct Sealer {
 /// The home of receipts about buckets that all processes share.
 const EVERYWHERE: u64 = 0;
 
-/// What a receipt is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReceiptKind {
-    /// To be settled.
-    Reservation = 1,
-    /// To be renewed and released.
-    Slot = 2,
-}
+/// Earlier versions told receipts of slots from others by this word.
+const KIND: u64 = 1;
 
 /// Why a receipt is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptRejection {
-    /// The signature is wrong, or the receipt is of another kind.
+    /// The signature is wrong.
     Unknown,
     /// It is about the buckets of another process.
     Foreign,
@@ -66,9 +60,9 @@ impl Sealer {
     }
 
     /// A reservation as signed text.
-    pub fn seal(&self, kind: ReceiptKind, reservation: Reservation, made: Time) -> String {
+    pub fn seal(&self, reservation: Reservation, made: Time) -> String {
         let home = if self.shares && !reservation.is_local() { EVERYWHERE } else { self.home };
-        let mut bytes = [made.nanos(), home, kind as u64].map(u64::to_le_bytes).concat();
+        let mut bytes = [made.nanos(), home, KIND].map(u64::to_le_bytes).concat();
         reservation.pack(&mut bytes);
         let signature = sign(&self.key, &bytes);
         bytes.extend_from_slice(signature.as_ref());
@@ -78,25 +72,22 @@ impl Sealer {
     }
 
     /// Verifies a receipt and returns what was sealed.
-    pub fn open(&self, kind: ReceiptKind, text: &str) -> Result<OpenedReceipt, ReceiptRejection> {
-        let (opened, home) = self.read(kind, text).ok_or(ReceiptRejection::Unknown)?;
+    pub fn open(&self, text: &str) -> Result<OpenedReceipt, ReceiptRejection> {
+        let (opened, home) = self.read(text).ok_or(ReceiptRejection::Unknown)?;
         match home == self.home || (home == EVERYWHERE && self.shares) {
             true => Ok(opened),
             false => Err(ReceiptRejection::Foreign),
         }
     }
 
-    fn read(&self, kind: ReceiptKind, text: &str) -> Option<(OpenedReceipt, u64)> {
+    fn read(&self, text: &str) -> Option<(OpenedReceipt, u64)> {
         let text = text.strip_prefix(PREFIX)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (signed, signature) = bytes.split_at_checked(bytes.len().checked_sub(SIGNATURE_BYTES)?)?;
         verify(&self.key, signed, signature).ok()?;
         let (made, rest) = signed.split_first_chunk()?;
         let (home, rest) = rest.split_first_chunk()?;
-        let (own, packed) = rest.split_first_chunk()?;
-        if u64::from_le_bytes(*own) != kind as u64 {
-            return None;
-        }
+        let (_, packed) = rest.split_first_chunk::<8>()?;
         let made = Time::from_nanos(u64::from_le_bytes(*made));
         Some((OpenedReceipt { reservation: Reservation::unpack(packed)?, made }, u64::from_le_bytes(*home)))
     }
@@ -113,22 +104,17 @@ mod tests {
         let engine = Engine::on_clock(rules, ManualClock::at(Time::from_secs(1_700_000_000)));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (_, reservation) = runtime.block_on(engine.reserve(&Request::new().with(Attribute::UserId, "1").cost(3)));
-        sealer.seal(ReceiptKind::Reservation, reservation.unwrap(), Time::from_secs(7))
+        sealer.seal(reservation.unwrap(), Time::from_secs(7))
     }
 
     #[test]
     fn receipts_about_shared_buckets_open_wherever_these_are_shared() {
         let [here, there] = [1, 2].map(|home| Sealer::for_all(b"a secret of some length", home));
         let text = sealed(&here);
-        assert!(there.open(ReceiptKind::Reservation, &text).is_ok());
-        assert_eq!(there.open(ReceiptKind::Slot, &text).unwrap_err(), ReceiptRejection::Unknown);
+        assert!(there.open(&text).is_ok());
         let alone = Sealer::new(b"a secret of some length", 1);
-        assert_eq!(
-            alone.open(ReceiptKind::Reservation, &text).unwrap_err(),
-            ReceiptRejection::Foreign,
-            "its buckets are its own"
-        );
-        let elsewhere = there.open(ReceiptKind::Reservation, &sealed(&alone));
+        assert_eq!(alone.open(&text).unwrap_err(), ReceiptRejection::Foreign, "its buckets are its own");
+        let elsewhere = there.open(&sealed(&alone));
         assert_eq!(elsewhere.unwrap_err(), ReceiptRejection::Foreign, "and stay so");
     }
 
@@ -136,17 +122,12 @@ mod tests {
     fn opens_what_it_sealed_and_nothing_else() {
         let sealer = Sealer::new(b"a secret of some length", 1);
         let text = sealed(&sealer);
-        let open = |text: &str| sealer.open(ReceiptKind::Reservation, text);
+        let open = |text: &str| sealer.open(text);
         let opened = open(&text).unwrap();
         assert_eq!((opened.made, opened.reservation.cost()), (Time::from_secs(7), 3));
-        assert_eq!(
-            sealer.open(ReceiptKind::Slot, &text).unwrap_err(),
-            ReceiptRejection::Unknown,
-            "a slot is no reservation"
-        );
-        let elsewhere = Sealer::new(b"a secret of some length", 2).open(ReceiptKind::Reservation, &text);
+        let elsewhere = Sealer::new(b"a secret of some length", 2).open(&text);
         assert_eq!(elsewhere.unwrap_err(), ReceiptRejection::Foreign, "another process has other buckets");
-        let other = Sealer::new(b"another secret entirely", 1).open(ReceiptKind::Reservation, &text);
+        let other = Sealer::new(b"another secret entirely", 1).open(&text);
         assert_eq!(other.unwrap_err(), ReceiptRejection::Unknown);
         for place in 0..text.len() {
             let mut changed = text.clone().into_bytes();

@@ -71,6 +71,20 @@ pub const EXPIRED_RECEIPT: ApiError = ApiError::new(
     "Conflict",
     "The receipt is more than a day old: its estimate stays charged.",
 );
+/// A newer receipt of the same reservation exists, or it was settled.
+pub const REPLACED_RECEIPT: ApiError = ApiError::new(
+    409,
+    "replaced_receipt",
+    "Conflict",
+    "The reservation was settled, or extended: use the receipt of the last extension.",
+);
+/// Amounts of a meter that the reservation does not have.
+pub const METER_NOT_RESERVED: ApiError = ApiError::new(
+    400,
+    "meter_not_reserved",
+    "Bad request",
+    "Only meters that were reserved can be settled or extended: reserve 0 of a meter whose amount is not known yet.",
+);
 /// The store did not answer.
 pub const STORE_UNAVAILABLE: ApiError = ApiError {
     field: Some(("Retry-After", "1")),

@@ -1,13 +1,12 @@
-//! Reservations to be settled and slots to be released.
+//! Reservations to be extended and settled, and slots to be renewed and released: all are receipts.
 //!
-//! The caller holds the state as a signed receipt. The store guarantees that a receipt refunds once; a bounded memory
-//! of settled receipts here guarantees that it charges once.
+//! The caller holds the state as a signed receipt. The store guarantees that a receipt refunds once and charges once.
 
 use tollgate_core::Span;
-use tollgate_engine::{Decision, Reservation, Settled, random_slot};
+use tollgate_engine::{Decision, Extension, ExtensionDenial, Reservation, Settled, random_slot};
 
 use crate::CheckRequest;
-use crate::receipt_sealer::{OpenedReceipt, ReceiptKind, SETTLE_WITHIN};
+use crate::receipt_sealer::{OpenedReceipt, SETTLE_WITHIN};
 use crate::refusal::{self, ApiError};
 use crate::service::Service;
 
@@ -21,54 +20,71 @@ pub struct SignedReceipt {
 }
 
 impl Service {
-    /// Decides at an estimated cost, or while slots are held; an allowed request gets a receipt.
-    pub async fn reserve(&self, request: &CheckRequest<'_>, kind: ReceiptKind) -> (Decision, Option<SignedReceipt>) {
-        let custom = request.custom();
-        let request = request.request(&custom);
-        let request = if kind == ReceiptKind::Slot { request.holding(random_slot()) } else { request };
+    /// Decides at estimated amounts, and takes a slot of every concurrency rule that applies; an allowed request gets a
+    /// receipt.
+    pub async fn reserve(&self, request: &CheckRequest<'_>) -> (Decision, Option<SignedReceipt>) {
+        let lists = request.lists();
+        let request = request.request(&lists).holding(random_slot());
         let start = self.clock.now();
         let (decision, reservation) = self.engine.reserve(&request).await;
         self.record_latency(start);
-        let receipt = reservation.map(|reservation| {
-            let ttl = reservation.slot_ttl();
-            SignedReceipt { text: self.sealer.seal(kind, reservation, self.clock.wall()), ttl }
-        });
-        (decision, receipt)
+        (decision, reservation.map(|reservation| self.sign(reservation)))
     }
 
-    /// Charges or refunds the difference between estimate and real cost.
-    pub async fn settle(&self, receipt: &str, cost: u64) -> Result<Settled, ApiError> {
-        let OpenedReceipt { reservation, made } = self.sealer.open(ReceiptKind::Reservation, receipt)?;
-        if self.clock.wall().since(made) > SETTLE_WITHIN {
-            return Err(refusal::EXPIRED_RECEIPT);
+    /// Charges further amounts of a reservation that goes on, all or nothing, and renews its slots. The receipt in the
+    /// answer replaces the one that was sent.
+    pub async fn extend(
+        &self,
+        receipt: &str,
+        more: &[(&str, u64)],
+    ) -> Result<Result<SignedReceipt, ExtensionDenial>, ApiError> {
+        let reservation = self.open_reservation(receipt, more)?;
+        let start = self.clock.now();
+        let extension = self.engine.extend(reservation, more).await;
+        self.record_latency(start);
+        match extension.map_err(|_| refusal::STORE_UNAVAILABLE)? {
+            Extension::Granted(reservation) => Ok(Ok(self.sign(*reservation))),
+            Extension::Denied(denial) => Ok(Err(denial)),
+            Extension::Replaced => Err(refusal::REPLACED_RECEIPT),
         }
-        let number = reservation.number().unwrap_or_default();
-        if !self.settlements.first(number) {
-            return Ok(Settled { refunded: 0, extended: 0, repeated: true });
-        }
-        self.engine.settle(reservation, cost).await.map_err(|_| {
-            self.settlements.forget(number);
-            refusal::STORE_UNAVAILABLE
-        })
+    }
+
+    /// Charges or refunds the difference between the estimates and the real amounts, and releases the slots. Meters
+    /// without an amount keep their estimate.
+    pub async fn settle(&self, receipt: &str, actual: &[(&str, u64)]) -> Result<Settled, ApiError> {
+        let reservation = self.open_reservation(receipt, actual)?;
+        self.engine.settle_costs(reservation, actual).await.map_err(|_| refusal::STORE_UNAVAILABLE)
     }
 
     /// A heartbeat: whether the slots are still held, and how long they last.
     pub async fn renew(&self, receipt: &str) -> Result<(bool, Option<Span>), ApiError> {
-        let reservation = self.open_slot(receipt)?;
+        let reservation = self.sealer.open(receipt)?.reservation;
         let ttl = reservation.slot_ttl();
         let renewed = self.engine.renew(&reservation).await.map_err(|_| refusal::STORE_UNAVAILABLE)?;
         Ok((renewed, ttl))
     }
 
-    /// Releases the slots; false if they were released before.
+    /// Settles at the estimates, which releases the slots; false if there was none to release any more.
     pub async fn release(&self, receipt: &str) -> Result<bool, ApiError> {
-        let reservation = self.open_slot(receipt)?;
-        let cost = reservation.cost();
-        let settled = self.engine.settle(reservation, cost).await.map_err(|_| refusal::STORE_UNAVAILABLE)?;
-        Ok(settled.refunded > 0)
+        let reservation = self.sealer.open(receipt)?.reservation;
+        let settled = self.engine.settle_costs(reservation, &[]).await;
+        Ok(settled.map_err(|_| refusal::STORE_UNAVAILABLE)?.refunded > 0)
     }
 
-    fn open_slot(&self, receipt: &str) -> Result<Reservation, ApiError> {
-        Ok(self.sealer.open(ReceiptKind::Slot, receipt)?.reservation)
+    /// Opens a receipt that is not too old and was reserved for all of these meters.
+    fn open_reservation(&self, receipt: &str, costs: &[(&str, u64)]) -> Result<Reservation, ApiError> {
+        let OpenedReceipt { reservation, made } = self.sealer.open(receipt)?;
+        if self.clock.wall().since(made) > SETTLE_WITHIN {
+            return Err(refusal::EXPIRED_RECEIPT);
+        }
+        match costs.iter().all(|(meter, _)| reservation.amount(meter).is_some()) {
+            true => Ok(reservation),
+            false => Err(refusal::METER_NOT_RESERVED),
+        }
+    }
+
+    fn sign(&self, reservation: Reservation) -> SignedReceipt {
+        let ttl = reservation.slot_ttl();
+        SignedReceipt { text: self.sealer.seal(reservation, self.clock.wall()), ttl }
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tollgate_core::{Clock, Enforcement, Time};
 use tollgate_engine::Engine;
+use tollgate_store::Store;
 use tollgate_telemetry::{DecisionMetrics, RlsStats};
 
 use crate::data_tokens::{DataTokens, TokenScope};
 use crate::receipt_sealer::Sealer;
 use crate::render::RenderConfig;
 use crate::rls_config::RlsConfig;
-use crate::settlements::Settlements;
 use crate::store::{ConfiguredStore, StoreProbe};
 
 /// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
@@ -39,7 +39,7 @@ pub struct ServiceConfig {
 /// Answers every question of every transport.
 pub struct Service {
     /// Rules and store. Transports do not call it: they ask [`Service`].
-    pub engine: Arc<Engine<ConfiguredStore>>,
+    pub(crate) engine: Arc<Engine<ConfiguredStore>>,
     /// The clock of the engine's store.
     pub clock: Arc<dyn Clock>,
     /// How decisions are rendered.
@@ -52,7 +52,6 @@ pub struct Service {
     pub rls_stats: Arc<RlsStats>,
     pub(crate) sealer: Sealer,
     pub(crate) metrics: Arc<DecisionMetrics>,
-    pub(crate) settlements: Settlements,
     /// One explanation at a time: with many rules it is the work of a thousand checks.
     pub(crate) explaining: Semaphore,
     pub(crate) in_batches: Semaphore,
@@ -72,7 +71,6 @@ impl Service {
             rls_stats: Arc::default(),
             sealer,
             metrics,
-            settlements: Settlements::default(),
             explaining: Semaphore::new(1),
             in_batches: Semaphore::new(IN_BATCHES_MAX),
             probe: StoreProbe::default(),
@@ -104,5 +102,16 @@ impl Service {
         let now = self.clock.now();
         self.metrics.observe_latency(now.since(start));
         now
+    }
+
+    /// The same for a decision at `decided`, by the store's clock. That is this node's clock if the store is: reading it
+    /// again is saved.
+    #[inline]
+    pub(crate) fn record_latency_until(&self, start: Time, decided: Time) -> Time {
+        if self.engine.store().is_shared() {
+            return self.record_latency(start);
+        }
+        self.metrics.observe_latency(decided.since(start));
+        decided
     }
 }

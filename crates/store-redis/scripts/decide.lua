@@ -113,6 +113,11 @@ for bucket = 1, keys do
     local value = vh == 0 and uh == 0 and pack('<I5I4I4I4', s, n, vl, ul) or pack('<I5I4I4I4I4I4', s, n, vh, vl, uh, ul)
     local at = due[bucket]
     call('SET', KEYS[bucket], value, 'PXAT', show('%d%03d', (at - at % 1000) / 1000, at % 1000))
+  elseif s and kinds[bucket] == 5 then
+    local vh, vl, uh, ul = count_h[bucket], count_l[bucket], newer_h[bucket], newer_l[bucket]
+    local value = pack('<I5I4I4I4I4I4I5I4', s, n, vh, vl, uh, ul, keep_s[bucket], keep_n[bucket])
+    local at = due[bucket]
+    call('SET', KEYS[bucket], value, 'PXAT', show('%d%03d', (at - at % 1000) / 1000, at % 1000))
   elseif s then
     -- @include arrival.write
 

@@ -15,6 +15,7 @@ if length < 9 then return {now_s, now_n, 'ARGS'} end
 local deadline_s, deadline_n, pos = read('<I5I4', blob)
 if now_s > deadline_s or (now_s == deadline_s and now_n > deadline_n) then return {now_s, now_n, 'EXPIRED'} end
 local state_s, state_n, count_h, count_l, newer_h, newer_l, kinds, due = {}, {}, {}, {}, {}, {}, {}, {}
+local keep_s, keep_n = {}, {}
 local held = {}
 if keys > 0 then held = call('MGET', unpack(KEYS)) end
 local given, spent, listed, foreign = 0, {}, {}, 0
@@ -128,6 +129,23 @@ while pos <= length do
       call('DEL', KEYS[bucket])
       foreign = foreign + 1
     elseif is == 'zset' then listed[#listed + 1] = {4, bucket, span_s, span_n, id} end
+  elseif kind == 5 then
+    -- Units, stamp.
+    if pos + 16 > length then return {now_s, now_n, 'ARGS'} end
+    local cost_h, cost_l, ts, tn
+    cost_h, cost_l, ts, tn, pos = read('<I4I4I5I4', blob, pos)
+    if tn >= SECOND then return {now_s, now_n, 'ARGS'} end
+    if there then
+      -- @include quota.parse
+      if runs and es == ts and en == tn then
+        if cost_h > vh or (cost_h == vh and cost_l > vl) then cost_h, cost_l = vh, vl end
+        vh, vl = vh - cost_h, vl - cost_l
+        if vl < 0 then vh, vl = vh - 1, vl + TWO_32 end
+        if cost_h > 0 or cost_l > 0 then given = given + 1 end
+        -- @include quota.keep
+        -- @include quota.due
+      end
+    end
   else
     return {now_s, now_n, 'ARGS'}
   end

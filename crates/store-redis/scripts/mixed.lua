@@ -7,6 +7,8 @@ local pack = struct.pack
 local TWO_32 = 4294967296
 -- Windows need more than state_s and state_n; kinds says how a state is written, due when it expires.
 local count_h, count_l, newer_h, newer_l, kinds, due = {}, {}, {}, {}, {}, {}
+-- How long a quota is kept after its period; newer_h and newer_l hold what was carried into it.
+local keep_s, keep_n = {}, {}
 -- Logs and slots to be written.
 local logs, slots_due
 local held = {}
@@ -51,6 +53,11 @@ while pos <= length do
       -- @include log.look
       elseif kind == 4 then
       -- @include slots.look
+      elseif kind == 5 then
+      -- @include quota.read
+      -- @include quota.parse
+      -- @include quota.turn
+      -- @include quota.look
       else return {now_s, now_n, 'ARGS'} end
       -- @include decide.effects
         if kind == 0 then
@@ -63,6 +70,8 @@ while pos <= length do
         end
         elseif kind == 3 then
         -- @include log.settle
+        elseif kind == 5 then
+        -- @include quota.settle
         else
         -- @include slots.settle
         end

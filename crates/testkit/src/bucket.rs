@@ -1,7 +1,8 @@
 //! The state of any algorithm, and [`Algorithm`]'s methods on it by way of a [`Limit`].
 
 use tollgate_core::{
-    Algorithm, Ask, Counter, Effect, Limit, LimitKind, Log, NextFree, Outcome, SlotId, Slots, State, Tat, Time, Window,
+    Algorithm, Ask, Counter, Effect, Limit, LimitKind, Log, NextFree, Outcome, QuotaUse, SlotId, Slots, State, Tat,
+    Time, Window,
 };
 
 /// The state of one bucket. Promises are checked by probing clones of it.
@@ -19,6 +20,8 @@ pub enum Bucket {
     SlidingCounter(Counter),
     /// Of [`Limit::Concurrency`].
     Concurrency(Slots),
+    /// Of [`Limit::Quota`].
+    Quota(QuotaUse),
 }
 
 /// Calls a method of the algorithm on its own state. Panics if the bucket is of another algorithm: the test is wrong.
@@ -31,6 +34,7 @@ macro_rules! dispatch {
             (Limit::SlidingLog($algorithm), Bucket::SlidingLog($state)) => $call,
             (Limit::SlidingCounter($algorithm), Bucket::SlidingCounter($state)) => $call,
             (Limit::Concurrency($algorithm), Bucket::Concurrency($state)) => $call,
+            (Limit::Quota($algorithm), Bucket::Quota($state)) => $call,
             (limit, bucket) => panic!("{limit:?} met {bucket:?}"),
         }
     };
@@ -46,6 +50,7 @@ impl Bucket {
             LimitKind::SlidingLog => Bucket::SlidingLog(Log::default()),
             LimitKind::SlidingCounter => Bucket::SlidingCounter(Counter::default()),
             LimitKind::Concurrency => Bucket::Concurrency(Slots::default()),
+            LimitKind::Quota => Bucket::Quota(QuotaUse::default()),
         }
     }
 
@@ -86,6 +91,7 @@ impl Bucket {
             Bucket::SlidingLog(state) => state.is_fresh(now),
             Bucket::SlidingCounter(state) => state.is_fresh(now),
             Bucket::Concurrency(state) => state.is_fresh(now),
+            Bucket::Quota(state) => state.is_fresh(now),
         }
     }
 

@@ -21,13 +21,14 @@ pub use scalars::durations;
 pub use yaml::yaml_rules;
 
 /// Every algorithm, in the order in which a first byte chooses it.
-const KINDS: [LimitKind; 6] = [
+const KINDS: [LimitKind; 7] = [
     LimitKind::Gcra,
     LimitKind::Queue,
     LimitKind::FixedWindow,
     LimitKind::SlidingLog,
     LimitKind::SlidingCounter,
     LimitKind::Concurrency,
+    LimitKind::Quota,
 ];
 
 /// Steps beyond this are ignored: the checks of one step look at all steps before.

@@ -3,7 +3,9 @@
 //! Models compute from these and not from the accessors of the limit: a model that asks the subject for its interval
 //! would not notice that it is wrong.
 
-use tollgate_core::{Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, SlidingCounter, SlidingLog, Span};
+use tollgate_core::{
+    Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, Quota, SlidingCounter, SlidingLog, Span, Time,
+};
 
 /// An algorithm and its numbers; spans in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum LimitConfig {
     SlidingCounter { limit: u64, window: u64, offset: u64 },
     /// SPEC 5.7.
     Concurrency { slots: u64, ttl: u64 },
+    /// A calendar quota: a period and the end of the next one, as a node proposes them.
+    Quota { amount: u64, overdraft: u64, rollover: u64, start: u64, end: u64, next_end: u64 },
 }
 
 impl LimitConfig {
@@ -43,6 +47,11 @@ impl LimitConfig {
                 Limit::SlidingCounter(SlidingCounter::new(limit, span(window))?.with_offset(span(offset)))
             }
             LimitConfig::Concurrency { slots, ttl } => Limit::Concurrency(Concurrency::new(slots, span(ttl))?),
+            LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end } => {
+                let time = Time::from_nanos;
+                let quota = Quota::new(amount, time(start), time(end), time(next_end))?;
+                Limit::Quota(quota.with_overdraft(overdraft).with_rollover(rollover))
+            }
         })
     }
 
@@ -65,6 +74,7 @@ impl LimitConfig {
             | LimitConfig::SlidingLog { limit, .. }
             | LimitConfig::SlidingCounter { limit, .. } => limit,
             LimitConfig::Concurrency { slots, .. } => slots,
+            LimitConfig::Quota { amount, .. } => amount,
         }
     }
 
@@ -78,6 +88,8 @@ impl LimitConfig {
             LimitConfig::FixedWindow { window, .. } | LimitConfig::SlidingLog { window, .. } => Some(2 * window),
             LimitConfig::SlidingCounter { window, .. } => Some(window.saturating_mul(3)),
             LimitConfig::Concurrency { ttl, .. } => Some(ttl),
+            LimitConfig::Quota { end, next_end, .. } if end == next_end => Some(0), // never comes back, never waits
+            LimitConfig::Quota { start, end, next_end, .. } => Some((end - start).max(next_end - end)),
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct OwnedRequest {
     pub attributes: Vec<(String, String)>,
     /// Units to charge.
     pub cost: u64,
+    /// Amounts of further meters, without duplicates.
+    pub costs: Vec<(String, u64)>,
     /// Decides without charging.
     pub peek: bool,
     /// Acquires a slot, so that concurrency rules apply.
@@ -24,7 +26,14 @@ pub struct OwnedRequest {
 
 impl Default for OwnedRequest {
     fn default() -> Self {
-        OwnedRequest { namespace: None, attributes: Vec::new(), cost: 1, peek: false, in_flight: false }
+        OwnedRequest {
+            namespace: None,
+            attributes: Vec::new(),
+            cost: 1,
+            costs: Vec::new(),
+            peek: false,
+            in_flight: false,
+        }
     }
 }
 
@@ -48,6 +57,22 @@ impl OwnedRequest {
         Ok(())
     }
 
+    /// Sets the amount of a meter; that of `requests` is the cost.
+    pub fn set_cost(&mut self, meter: &str, amount: u64) -> Result<(), String> {
+        if meter == Request::REQUESTS {
+            self.cost = amount;
+            return Ok(());
+        }
+        if !is_attribute(meter) {
+            return Err(format!(
+                "`{meter}` is not the name of a meter: a lower-case letter, then up to 63 of a-z, 0-9, _, ., -"
+            ));
+        }
+        self.costs.retain(|(other, _)| other != meter);
+        self.costs.push((meter.to_owned(), amount));
+        Ok(())
+    }
+
     /// Parses a request in the format of the HTTP API.
     pub fn from_json(text: &str) -> Result<OwnedRequest, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
@@ -66,6 +91,13 @@ impl OwnedRequest {
             ("cost", value) => {
                 self.cost = value.as_u64().ok_or("`cost` should be a whole number from 0")?;
             }
+            ("costs", Value::Object(costs)) => {
+                for (meter, amount) in costs {
+                    let wanted = || format!("`costs.{meter}` should be a whole number from 0");
+                    self.set_cost(meter, amount.as_u64().ok_or_else(wanted)?)?;
+                }
+            }
+            ("costs", _) => return Err("`costs` should be an object".to_owned()),
             ("peek", Value::Bool(peek)) => self.peek = *peek,
             ("in_flight", Value::Bool(in_flight)) => self.in_flight = *in_flight,
             ("attributes", Value::Object(custom)) => {
@@ -79,7 +111,7 @@ impl OwnedRequest {
             (name, _) if is_request_field(name) => return Err(format!("`{name}` should be text")),
             ("peek" | "in_flight", _) => return Err(format!("`{name}` should be true or false")),
             _ => {
-                let known = request_fields().chain(["cost", "peek", "in_flight", "attributes"]);
+                let known = request_fields().chain(["cost", "costs", "peek", "in_flight", "attributes"]);
                 let hint = match nearest(name, known) {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => "put attributes of your own under `attributes`".to_owned(),
@@ -90,17 +122,20 @@ impl OwnedRequest {
         Ok(())
     }
 
-    /// Custom attributes, for [`OwnedRequest::to_request`].
-    pub fn custom(&self) -> Vec<(&str, &str)> {
+    /// The lists that [`OwnedRequest::to_request`] borrows.
+    pub fn lists(&self) -> OwnedRequestLists<'_> {
         let custom = self.attributes.iter().filter(|(name, _)| Attribute::from_name(name).is_none());
-        custom.map(|(name, value)| (name.as_str(), value.as_str())).collect()
+        OwnedRequestLists {
+            custom: custom.map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            costs: self.costs.iter().map(|(meter, amount)| (meter.as_str(), *amount)).collect(),
+        }
     }
 
     /// The request in the form that the engine takes.
     pub fn to_request<'a>(
         &'a self,
         namespace: &'a str,
-        custom: &'a [(&'a str, &'a str)],
+        lists: &'a OwnedRequestLists<'a>,
         slot: Option<SlotId>,
     ) -> Request<'a> {
         let mut request = Request::new().in_namespace(self.namespace.as_deref().unwrap_or(namespace)).cost(self.cost);
@@ -109,7 +144,7 @@ impl OwnedRequest {
                 request.set(attribute, value);
             }
         }
-        (request.custom, request.slot) = (custom, slot);
+        (request.custom, request.costs, request.slot) = (&lists.custom, &lists.costs, slot);
         if self.peek { request.peek() } else { request }
     }
 
@@ -123,11 +158,16 @@ impl OwnedRequest {
         fields.extend(known.map(|(name, value)| (name.clone(), value.as_str().into())));
         fields.extend(self.namespace.iter().map(|name| ("namespace".to_owned(), name.as_str().into())));
         fields.insert("cost".to_owned(), self.cost.into());
+        let costs: Map<String, Value> =
+            self.costs.iter().map(|(meter, amount)| (meter.clone(), (*amount).into())).collect();
+        if !costs.is_empty() {
+            fields.insert("costs".to_owned(), costs.into());
+        }
         if self.peek {
             fields.insert("peek".to_owned(), true.into());
         }
         let custom: Map<String, Value> =
-            self.custom().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+            self.lists().custom.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         if !custom.is_empty() {
             fields.insert("attributes".to_owned(), custom.into());
         }
@@ -144,10 +184,18 @@ impl OwnedRequest {
             self.attributes.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
         words.extend(self.namespace.iter().map(|name| format!("namespace={}", quoted(name))));
         words.push(format!("cost={}", self.cost));
+        words.extend(self.costs.iter().map(|(meter, amount)| format!("{meter}={amount}")));
         words.extend(self.in_flight.then(|| "in_flight".to_owned()));
         words.extend(self.peek.then(|| "peek".to_owned()));
         words.join(" ")
     }
+}
+
+/// The lists of a request in the form that the engine takes.
+#[derive(Debug)]
+pub struct OwnedRequestLists<'a> {
+    custom: Vec<(&'a str, &'a str)>,
+    costs: Vec<(&'a str, u64)>,
 }
 
 /// The built-in fields of a request.
@@ -195,9 +243,9 @@ pub struct AttributeArgs {
 pub struct RequestArgs {
     #[command(flatten)]
     attributes: AttributeArgs,
-    /// Units to charge; 0 only reads [default: 1]
-    #[arg(long, value_name = "N")]
-    cost: Option<u64>,
+    /// Units to charge, 0 only reads [default: 1]; or the amount of a meter, such as output_tokens=500; may be repeated
+    #[arg(long = "cost", value_name = "[METER=]N", value_parser = meter_and_amount)]
+    costs: Vec<(String, u64)>,
     /// Decide without charging
     #[arg(long)]
     peek: bool,
@@ -213,6 +261,13 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as region=eu")?;
     OwnedRequest::default().set(name, value)?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+fn meter_and_amount(text: &str) -> Result<(String, u64), String> {
+    let (meter, amount) = text.split_once('=').unwrap_or((Request::REQUESTS, text));
+    let amount = amount.parse().map_err(|_| "write a whole number, or METER=N such as output_tokens=500")?;
+    OwnedRequest::default().set_cost(meter, amount)?;
+    Ok((meter.to_owned(), amount))
 }
 
 impl AttributeArgs {
@@ -248,16 +303,21 @@ impl AttributeArgs {
 impl RequestArgs {
     /// True if no flag was given.
     pub fn is_empty(&self) -> bool {
-        let RequestArgs { attributes, cost, peek, in_flight, namespace } = self;
-        attributes.is_empty() && cost.is_none() && !peek && !in_flight && namespace.is_none()
+        let RequestArgs { attributes, costs, peek, in_flight, namespace } = self;
+        attributes.is_empty() && costs.is_empty() && !peek && !in_flight && namespace.is_none()
     }
 
     /// Sets the given fields on a request.
     pub fn apply_to(&self, request: OwnedRequest) -> OwnedRequest {
-        let request = self.attributes.apply_to(request);
+        let mut request = self.attributes.apply_to(request);
+        for (meter, amount) in &self.costs {
+            // Checked when the flag was read.
+            let _ = request.set_cost(meter, *amount);
+        }
         OwnedRequest {
             namespace: self.namespace.clone().or(request.namespace),
-            cost: self.cost.unwrap_or(request.cost),
+            cost: request.cost,
+            costs: request.costs,
             peek: self.peek || request.peek,
             in_flight: self.in_flight || request.in_flight,
             attributes: request.attributes,
@@ -274,7 +334,7 @@ mod tests {
         let text = r#"{"client_key":"user:42","endpoint":"POST /x","cost":3,"attributes":{"region":"eu"}}"#;
         let request = OwnedRequest::from_json(text).unwrap();
         assert_eq!(request.summary(), "region=eu client_key=user:42 endpoint=\"POST /x\" cost=3");
-        assert_eq!(request.custom(), [("region", "eu")]);
+        assert_eq!(request.lists().custom, [("region", "eu")]);
     }
 
     #[test]
@@ -283,6 +343,7 @@ mod tests {
             namespace: Some("shop".to_owned()),
             attributes: [("region", "eu"), ("user_id", "42")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec(),
             cost: 3,
+            costs: vec![("output_tokens".to_owned(), 500)],
             peek: true,
             in_flight: false,
         };

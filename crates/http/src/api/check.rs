@@ -29,8 +29,8 @@ impl CheckApi {
         };
         let pending = self.check_now(call, &request, reply)?;
         Some(Box::pin(async move {
-            let custom = request.custom();
-            let decision = self.service.decide_pending(&[request.request(&custom)], pending).await;
+            let lists = request.lists();
+            let decision = self.service.decide_pending(&[request.request(&lists)], pending).await;
             self.write(call, &decision, reply);
         }))
     }
@@ -38,8 +38,8 @@ impl CheckApi {
     /// Decides at once if possible. Separate from the part that waits: the decision is rendered here and not moved
     /// through the state of a future.
     fn check_now(&self, call: PreparedCall, request: &CheckRequest<'_>, reply: &mut Reply) -> Option<PendingCheck> {
-        let custom = request.custom();
-        match self.service.try_decide(&[request.request(&custom)]) {
+        let lists = request.lists();
+        match self.service.try_decide(&[request.request(&lists)]) {
             Ok(decision) => {
                 self.write(call, &decision, reply);
                 None

@@ -11,7 +11,9 @@ pub enum Route {
     Batch,
     /// Decides at an estimated cost, to be settled later.
     Reserve,
-    /// Settles a reservation at its real cost.
+    /// Takes the next step of a reservation.
+    Extend,
+    /// Settles a reservation at its real amounts.
     Settle,
     /// Decides, and holds slots.
     Acquire,
@@ -21,6 +23,8 @@ pub enum Route {
     Release,
     /// Explains how each rule evaluates a request.
     Explain,
+    /// What a client has used.
+    Usage,
     /// Envoy's rate limit service as JSON.
     RlsJson,
     /// The health check of envoyproxy/ratelimit.
@@ -37,11 +41,13 @@ impl Route {
         "/v1/check",
         "/v1/check/batch",
         "/v1/reserve",
+        "/v1/extend",
         "/v1/settle",
         "/v1/slots/acquire",
         "/v1/slots/renew",
         "/v1/slots/release",
         "/v1/explain",
+        "/v1/usage",
         "/json",
         "/healthcheck",
         "/live",
@@ -55,11 +61,13 @@ impl Route {
             "/check" => Route::Check(Dialect::Alias),
             "/v1/check/batch" => Route::Batch,
             "/v1/reserve" => Route::Reserve,
+            "/v1/extend" => Route::Extend,
             "/v1/settle" => Route::Settle,
             "/v1/slots/acquire" => Route::Acquire,
             "/v1/slots/renew" => Route::Renew,
             "/v1/slots/release" => Route::Release,
             "/v1/explain" => Route::Explain,
+            "/v1/usage" => Route::Usage,
             "/json" => Route::RlsJson,
             "/healthcheck" => Route::RlsHealth,
             "/live" => Route::Live,
@@ -74,11 +82,13 @@ impl Route {
             Route::Check(_) => "/v1/check",
             Route::Batch => "/v1/check/batch",
             Route::Reserve => "/v1/reserve",
+            Route::Extend => "/v1/extend",
             Route::Settle => "/v1/settle",
             Route::Acquire => "/v1/slots/acquire",
             Route::Renew => "/v1/slots/renew",
             Route::Release => "/v1/slots/release",
             Route::Explain => "/v1/explain",
+            Route::Usage => "/v1/usage",
             Route::RlsJson => "/json",
             Route::RlsHealth => "/healthcheck",
             Route::Live => "/live",
@@ -88,11 +98,11 @@ impl Route {
 
     /// True for GET routes, which change nothing.
     pub const fn is_read_only(self) -> bool {
-        matches!(self, Route::Live | Route::Ready | Route::RlsHealth)
+        matches!(self, Route::Live | Route::Ready | Route::RlsHealth | Route::Usage)
     }
 
     /// True for routes that need no token.
     pub const fn is_public(self) -> bool {
-        self.is_read_only()
+        matches!(self, Route::Live | Route::Ready | Route::RlsHealth)
     }
 }

@@ -169,6 +169,9 @@ fn most_in(limit: &LimitConfig, from: u64, to: u64) -> u64 {
         LimitConfig::FixedWindow { limit, window, .. } => limit * (to / window - from / window + 1),
         LimitConfig::SlidingLog { limit, window } => limit * ((to - from) / window + 1),
         LimitConfig::SlidingCounter { limit, window, .. } => limit * ((to - from) / window + 2),
+        LimitConfig::Quota { amount, overdraft, rollover, start, end, .. } => {
+            (amount + overdraft + rollover) * ((to - from) / (end - start) + 2)
+        }
         LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => limit.capacity(),
     }
 }
@@ -180,6 +183,7 @@ fn span(limit: &LimitConfig) -> Option<Duration> {
         LimitConfig::FixedWindow { window, .. }
         | LimitConfig::SlidingLog { window, .. }
         | LimitConfig::SlidingCounter { window, .. } => window,
+        LimitConfig::Quota { start, end, .. } => end - start,
         LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => return None,
     }))
 }

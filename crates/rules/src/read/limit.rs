@@ -2,13 +2,14 @@
 
 use super::field::FieldValue;
 use super::fields::MapFields;
+use super::quota::QUOTA_FIELDS;
 use crate::check;
 use crate::problem::{Problem, Problems};
 use crate::spec::{Align, LimitAlgorithm, LimitSpec};
 
 /// Fields of a limit, in canonical order.
 pub const LIMIT_FIELDS: &[&str] =
-    &["requests", "window", "algorithm", "burst", "slots", "slot_ttl", "max_delay", "align"];
+    &["requests", "amount", "window", "algorithm", "burst", "slots", "slot_ttl", "max_delay", "align"];
 
 const ALGORITHMS: [(&str, LimitAlgorithm); 8] = [
     ("token_bucket", LimitAlgorithm::TokenBucket),
@@ -46,12 +47,15 @@ fn own_fields(algorithm: LimitAlgorithm, queue: bool) -> &'static [&'static str]
         LimitAlgorithm::FixedWindow | LimitAlgorithm::SlidingWindowCounter => &["requests", "window", "align"],
         LimitAlgorithm::SlidingWindowLog => &["requests", "window"],
         LimitAlgorithm::Concurrency => &["slots", "slot_ttl"],
+        LimitAlgorithm::Quota => QUOTA_FIELDS,
     }
 }
 
 fn reject_foreign_fields(fields: &MapFields<'_>, algorithm: LimitAlgorithm, queue: bool, problems: &mut Problems) {
     let own = own_fields(algorithm, queue);
-    for name in LIMIT_FIELDS.iter().filter(|name| **name != "algorithm" && !own.contains(name)) {
+    // `amount` is another spelling of `requests`, for meters that do not count requests.
+    let owns = |name: &str| own.contains(&if name == "amount" { "requests" } else { name });
+    for name in LIMIT_FIELDS.iter().filter(|name| **name != "algorithm" && !owns(name)) {
         if let Some(value) = fields.get(name) {
             problems.push(misplaced_field(&value, name, algorithm, queue));
         }
@@ -82,8 +86,17 @@ fn read_numbers(fields: &MapFields<'_>, algorithm: LimitAlgorithm, problems: &mu
         LimitAlgorithm::Concurrency => "write for example `limit: { algorithm: concurrency, slots: 100 }`".to_owned(),
         _ => format!("add `{name}`, for example `limit: {{ requests: 10, window: 1s }}`"),
     };
+    let amount = fields.get("amount").filter(|_| needed("requests"));
+    if let (Some(amount), Some(_)) = (&amount, fields.get("requests")) {
+        let message = format!("{} says the same as `requests`", amount.path);
+        problems.push(amount.problem("duplicate-field", message).help("remove one of them"));
+    }
     let mut number = |name, most| {
-        let value = if needed(name) { fields.required(name, &help(name), problems) } else { None };
+        let value = match (name, amount) {
+            ("requests", Some(amount)) => Some(amount),
+            _ if needed(name) => fields.required(name, &help(name), problems),
+            _ => None,
+        };
         value.and_then(|value| value.integer(0..=most, problems)).unwrap_or(0)
     };
     limit.requests = number("requests", check::REQUESTS_MAX);

@@ -4,11 +4,13 @@ use super::field::FieldValue;
 use super::fields::MapFields;
 use super::limit::read_limit;
 use super::matching::{Spelling, read_key_by, read_match};
+use super::meter::read_meter;
+use super::quota::read_quota;
 use crate::check;
 use crate::path::PathCase;
 use crate::problem::Problems;
 use crate::spec::{
-    Consistency, Cost, CostCase, Enforcement, LeaseSpec, MatchSpec, Missing, OnFail, RuleSpec, SoftSpec,
+    Consistency, Cost, CostCase, Enforcement, LeaseSpec, MatchSpec, Missing, OnFail, RuleSpec, SoftSpec, Unmetered,
 };
 use crate::yaml::YamlKind;
 
@@ -21,7 +23,10 @@ pub const RULE_FIELDS: &[&str] = &[
     "case",
     "key_by",
     "missing",
+    "meter",
+    "unmetered",
     "limit",
+    "quota",
     "unlimited",
     "replaces",
     "cost",
@@ -54,6 +59,7 @@ const CONSISTENCIES: [(&str, Consistency); 4] = [
     ("async", Consistency::Async),
     ("local", Consistency::Local),
 ];
+const UNMETERED: [(&str, Unmetered); 2] = [("skip", Unmetered::Skip), ("reject", Unmetered::Reject)];
 const MISSING: [(&str, Missing); 2] = [("skip", Missing::Skip), ("share", Missing::Share)];
 
 /// Reads a rule; fields with problems keep their defaults.
@@ -68,9 +74,15 @@ pub(crate) fn read_rule(value: FieldValue<'_>, file: Spelling, problems: &mut Pr
     }
     rule.key_by = fields.get("key_by").and_then(|value| read_key_by(&value, problems));
     rule.unlimited = flag(&fields, "unlimited", problems);
-    rule.limit = match fields.get("limit") {
-        Some(value) => read_limit(value, problems),
-        None => {
+    rule.limit = match (fields.get("limit"), fields.get("quota")) {
+        (Some(value), None) => read_limit(value, problems),
+        (None, Some(value)) => read_quota(value, problems),
+        (Some(_), Some(quota)) => {
+            let message = format!("{} has both `limit` and `quota`", value.path.title());
+            problems.push(quota.problem("misplaced-field", message).help("make them two rules: both will apply"));
+            None
+        }
+        (None, None) => {
             if !rule.unlimited {
                 let help = "add `limit: { requests: 10, window: 1s }`, or `unlimited: true` to exempt what it matches";
                 fields.required("limit", help, problems);
@@ -78,6 +90,9 @@ pub(crate) fn read_rule(value: FieldValue<'_>, file: Spelling, problems: &mut Pr
             None
         }
     };
+    if let Some(value) = fields.get("meter") {
+        rule.meter = read_meter(&value, problems);
+    }
     if let Some(value) = fields.get("cost") {
         rule.cost = read_cost(&value, spelling, problems);
     }
@@ -105,6 +120,7 @@ fn read_policy(fields: &MapFields<'_>, rule: &mut RuleSpec, problems: &mut Probl
         fields.get("consistency").and_then(|value| value.choice(&CONSISTENCIES, problems)).unwrap_or_default();
     rule.on_fail = fields.get("on_fail").and_then(|value| value.choice(&ON_FAIL, problems));
     rule.missing = fields.get("missing").and_then(|value| value.choice(&MISSING, problems)).unwrap_or_default();
+    rule.unmetered = fields.get("unmetered").and_then(|value| value.choice(&UNMETERED, problems)).unwrap_or_default();
     rule.count_denied = flag(fields, "count_denied", problems);
     rule.accept_limits = flag(fields, "accept_limits", problems);
     rule.max_debt = fields.get("max_debt").and_then(|value| value.integer(0..=check::REQUESTS_MAX, problems));

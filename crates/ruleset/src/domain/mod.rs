@@ -3,6 +3,7 @@
 mod tree;
 mod wildcard;
 
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -111,7 +112,7 @@ impl DomainIndex {
         let exception = descriptor.exception(rule, set.secret).map(|(_, held)| held);
         match charge_of(rule, found, request, exception, sink.terms())? {
             None => sink.add_unlimited(rule.id),
-            Some(charge) if sink.add(rule.id, charge) => {}
+            Some(charge) if sink.add(rule.id, charge, 1) => {}
             Some(_) => return Err(RequestError::mixed(&rule.name)),
         }
         Ok(())
@@ -176,7 +177,11 @@ pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
             return Err(RequestError::too_long("entries", VALUE_BYTES_MAX));
         }
     }
-    Ok(())
+    // Rules of Envoy's files count hits only.
+    match request.costs.first() {
+        Some((meter, _)) => Err(RequestError::unknown_meter(meter, &BTreeSet::new())),
+        None => Ok(()),
+    }
 }
 
 /// The charge of a rule; `None` if the rule or the override is unlimited.

@@ -11,6 +11,7 @@ use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
 
 use super::body_error::{BodyError, BodyErrorCode, COST_WANTED, fault, within};
+use super::costs::{COSTS_WANTED, CostsSeed, MeterCosts, put_cost};
 
 /// The largest cost: what every JSON reader can represent exactly.
 pub const COST_MAX: u64 = (1 << 53) - 1;
@@ -24,11 +25,16 @@ pub struct CheckRequest<'a> {
     namespace: Option<Cow<'a, str>>,
     custom: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     cost: Option<u64>,
+    costs: MeterCosts<'a>,
     peek: Option<bool>,
 }
 
-/// Custom attributes as the engine takes them.
-pub type CustomAttributes<'a> = SmallVec<[(&'a str, &'a str); 2]>;
+/// The lists of a request as the engine takes them.
+#[derive(Debug)]
+pub struct RequestLists<'a> {
+    custom: SmallVec<[(&'a str, &'a str); 2]>,
+    costs: SmallVec<[(&'a str, u64); 2]>,
+}
 
 impl<'a> CheckRequest<'a> {
     /// A request of a protocol that sends all fields as attributes, already checked to be UTF-8.
@@ -82,14 +88,18 @@ impl CheckRequest<'_> {
         self.namespace.as_deref().unwrap_or(Request::DEFAULT_NAMESPACE)
     }
 
-    /// Custom attributes, for [`CheckRequest::request`].
-    pub fn custom(&self) -> CustomAttributes<'_> {
-        self.custom.iter().map(|(name, value)| (&**name, &**value)).collect()
+    /// The lists that [`CheckRequest::request`] borrows.
+    pub fn lists(&self) -> RequestLists<'_> {
+        RequestLists {
+            custom: self.custom.iter().map(|(name, value)| (&**name, &**value)).collect(),
+            costs: self.costs.iter().map(|(meter, amount)| (&**meter, *amount)).collect(),
+        }
     }
 
     /// The request as the engine takes it.
-    pub fn request<'a>(&'a self, custom: &'a [(&'a str, &'a str)]) -> Request<'a> {
-        let mut request = Request::new().with_custom(custom).cost(self.cost.unwrap_or(1));
+    pub fn request<'a>(&'a self, lists: &'a RequestLists<'_>) -> Request<'a> {
+        let cost = self.cost.unwrap_or(1);
+        let mut request = Request::new().with_custom(&lists.custom).with_costs(&lists.costs).cost(cost);
         for (attribute, value) in Attribute::ALL.into_iter().zip(&self.known) {
             if let Some(value) = value {
                 request.set(attribute, value);
@@ -99,6 +109,15 @@ impl CheckRequest<'_> {
             request.namespace = namespace;
         }
         if self.peek == Some(true) { request.peek() } else { request }
+    }
+
+    /// The same request with amounts of meters, from a protocol that has checked the amounts.
+    pub fn with_costs<'c>(mut self, costs: impl Iterator<Item = (&'c str, u64)>) -> Result<Self, BodyError> {
+        for (meter, amount) in costs {
+            put_cost(&mut self.cost, &mut self.costs, Cow::Owned(meter.to_owned()), amount)
+                .map_err(|(code, detail)| BodyError::new(code, &format!("costs.{}", shown(meter)), &detail))?;
+        }
+        Ok(self)
     }
 
     fn has_no_attributes(&self) -> bool {
@@ -125,7 +144,7 @@ impl<'de: 'a, 'a> Visitor<'de> for CheckRequestSeed<'a> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<CheckRequest<'a>, M::Error> {
         let mut request = CheckRequest::default();
-        let mut attributes = None;
+        let (mut attributes, mut costs) = (None, None);
         while let Some(field) = map.next_key_seed(FieldSeed)? {
             match field {
                 RequestField::Known(attribute) => {
@@ -139,6 +158,11 @@ impl<'de: 'a, 'a> Visitor<'de> for CheckRequestSeed<'a> {
                 RequestField::Cost => {
                     let value = map.next_value_seed(CostSeed).map_err(|error| in_cost(&error))?;
                     put(Some(&mut request.cost), value, "cost")?;
+                }
+                RequestField::Costs => {
+                    put(Some(&mut costs), (), "costs")?;
+                    let seed = CostsSeed { cost: &mut request.cost, costs: &mut request.costs };
+                    map.next_value_seed(seed).map_err(|error| within(&error, "costs", COSTS_WANTED))?;
                 }
                 RequestField::Peek => {
                     let value = map.next_value().map_err(|error| within(&error, "peek", "should be true or false"))?;
@@ -164,6 +188,7 @@ enum RequestField {
     Known(Attribute),
     Namespace,
     Cost,
+    Costs,
     Peek,
     Attributes,
 }
@@ -188,6 +213,7 @@ impl Visitor<'_> for FieldSeed {
     fn visit_str<E: Error>(self, name: &str) -> Result<RequestField, E> {
         Ok(match name {
             "cost" => RequestField::Cost,
+            "costs" => RequestField::Costs,
             "peek" => RequestField::Peek,
             "namespace" => RequestField::Namespace,
             "attributes" => RequestField::Attributes,
@@ -200,7 +226,7 @@ impl Visitor<'_> for FieldSeed {
 }
 
 fn unknown<E: Error>(name: &str) -> E {
-    let own = ["cost", "peek", "namespace", "attributes"];
+    let own = ["cost", "costs", "peek", "namespace", "attributes"];
     let known = Attribute::ALL.into_iter().map(Attribute::name).chain(own);
     let hint = match nearest(name, known) {
         Some(meant) => format!("there is no such field; did you mean `{meant}`?"),

@@ -3,17 +3,18 @@
 
 mod batch;
 mod body_error;
+mod costs;
 mod fields;
 mod receipt;
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use serde::de::DeserializeSeed;
 
 pub use self::batch::BATCH_MAX;
 pub use self::body_error::BodyError;
-pub use self::fields::{COST_MAX, CheckRequest, CustomAttributes};
+pub use self::fields::{COST_MAX, CheckRequest, RequestLists};
+pub use self::receipt::ReceiptBody;
 
 use self::batch::BatchSeed;
 use self::body_error::EXAMPLE;
@@ -30,13 +31,10 @@ pub fn read_batch(body: &[u8]) -> Result<Vec<CheckRequest<'_>>, BodyError> {
     read(body, BatchSeed(body.len(), PhantomData))
 }
 
-/// Reads `{"<field>":"…","cost":n}`: a receipt. `cost` is accepted and required only if `with_cost` is true.
-pub fn read_receipt<'a>(
-    body: &'a [u8],
-    field: &'static str,
-    with_cost: bool,
-) -> Result<(Cow<'a, str>, u64), BodyError> {
-    read(body, ReceiptSeed { field, with_cost, body: PhantomData })
+/// Reads `{"reservation":"…","costs":{…}}`: a receipt. `cost` and `costs` are accepted, and one of them is required,
+/// only if `with_costs` is true.
+pub fn read_receipt(body: &[u8], with_costs: bool) -> Result<ReceiptBody<'_>, BodyError> {
+    read(body, ReceiptSeed { with_costs, body: PhantomData })
 }
 
 fn read<'a, S: DeserializeSeed<'a>>(body: &'a [u8], seed: S) -> Result<S::Value, BodyError> {

@@ -95,6 +95,9 @@ pub fn limit_json(spec: &LimitSpec, limit: &Limit) -> Value {
             json!({ "requests": queue.requests(), "window": window, "max_delay": max_delay })
         }
         Limit::Gcra(gcra) => json!({ "requests": gcra.requests(), "window": window, "burst": gcra.burst() }),
+        Limit::Quota(quota) => json!({
+            "amount": quota.amount(), "overdraft": quota.overdraft(), "rollover": quota.rollover(), "window": window,
+        }),
         other => {
             let align = if spec.align == Align::Key { "key" } else { "clock" };
             json!({ "requests": other.requests(), "window": window, "align": align })

@@ -140,6 +140,9 @@ pub fn why_not(standing: &Applicability<'_>) -> Option<String> {
         }
         Applicability::Exempted { by } => format!("{} exempts the request from it", by.name),
         Applicability::MissingKey { part } => format!("it counts by {part}, the request has none"),
+        Applicability::Unmetered { meters } => {
+            format!("it counts {}, and the request carries none of it", meters.join(", "))
+        }
         Applicability::NoSlot => "it counts requests in flight, and this one holds no slot".to_owned(),
     })
 }

@@ -1,6 +1,7 @@
 //! Explains a request against the rules in force. Nothing is charged.
 
 use serde_json::Value;
+use smallvec::SmallVec;
 use tollgate_ruleset::RequestError;
 use tollgate_store::Store;
 
@@ -26,14 +27,15 @@ impl Service {
     /// The explanation of a request, as JSON. It names the keys of other clients that rules mention: mask it for
     /// callers that may not see them.
     pub async fn explain(&self, request: &CheckRequest<'_>) -> Result<Value, Unexplained> {
-        let custom = request.custom();
-        let request = request.request(&custom).peek();
+        let lists = request.lists();
+        let request = request.request(&lists).peek();
+        let unused: SmallVec<[(&str, u64); 2]> = request.costs.iter().map(|(meter, _)| (*meter, 0)).collect();
         let Ok(_permit) = self.explaining.try_acquire() else { return Err(Unexplained::Busy) };
         let mut json = Value::Null;
         for _ in 0..TRIES {
             let pinned = self.engine.rules();
             let explanations = pinned.rules.explain(&request, self.clock.wall()).map_err(Unexplained::Invalid)?;
-            let before = self.engine.look(&request.cost(0)).await;
+            let before = self.engine.look(&request.cost(0).with_costs(&unused)).await;
             let decision = self.engine.look(&request).await;
             let known = pinned.rules.client_attributes(&request);
             let case = ExplainedRequest { before, decision, shared: self.engine.store().is_shared(), known };

@@ -1,6 +1,7 @@
 //! Fuzzes request bodies: an accepted body is JSON with the values that were read; an error never repeats a value.
 
 use serde_json::Value;
+use tollgate_core::Request;
 
 use crate::check_request::{BATCH_MAX, BodyError, COST_MAX, CheckRequest, read_batch, read_check, read_receipt};
 
@@ -24,27 +25,37 @@ pub fn json_check(data: &[u8]) {
         }
         Err(fault) => repeats_nothing(&fault, data, json.as_ref(), |data| read_batch(data).err()),
     }
-    for (field, with_cost) in [("reservation", true), ("slot", false)] {
-        match read_receipt(data, field, with_cost) {
-            Ok((text, cost)) => {
+    for with_costs in [true, false] {
+        match read_receipt(data, with_costs) {
+            Ok(read) => {
                 let sent = json.as_ref().expect("a receipt is JSON");
-                assert_eq!(sent.get(field).and_then(Value::as_str), Some(&*text));
-                assert_eq!(sent.get("cost").and_then(Value::as_u64).unwrap_or(0), cost);
-                assert!(cost <= COST_MAX);
+                let receipt = sent.get("reservation").or_else(|| sent.get("slot"));
+                assert_eq!(receipt.and_then(Value::as_str), Some(&*read.receipt));
+                for (meter, amount) in read.costs() {
+                    let named = sent.get("costs").and_then(|costs| costs.get(meter));
+                    let cost = named.or_else(|| sent.get("cost").filter(|_| meter == Request::REQUESTS));
+                    assert_eq!(cost.and_then(Value::as_u64), Some(amount));
+                    assert!(with_costs && amount <= COST_MAX);
+                }
             }
             Err(fault) => {
-                repeats_nothing(&fault, data, json.as_ref(), |data| read_receipt(data, field, with_cost).err());
+                repeats_nothing(&fault, data, json.as_ref(), |data| read_receipt(data, with_costs).err());
             }
         }
     }
 }
 
 fn is_what_was_sent(request: &CheckRequest<'_>, sent: &Value) {
-    let custom = request.custom();
-    let request = request.request(&custom);
+    let lists = request.lists();
+    let request = request.request(&lists);
     assert!(request.cost <= COST_MAX);
-    assert_eq!(sent.get("cost").map_or(Some(1), Value::as_u64), Some(request.cost));
-    for (name, value) in &custom {
+    let costs = |meter: &str| sent.get("costs").and_then(|costs| costs.get(meter));
+    let cost = sent.get("cost").or_else(|| costs(Request::REQUESTS));
+    assert_eq!(cost.map_or(Some(1), Value::as_u64), Some(request.cost));
+    for (meter, amount) in request.costs {
+        assert_eq!(costs(meter).and_then(Value::as_u64), Some(*amount));
+    }
+    for (name, value) in request.custom {
         assert!(!name.contains('\0') && !value.contains('\0'));
         assert_eq!(sent.get("attributes").and_then(|all| all.get(*name)?.as_str()), Some(*value));
     }

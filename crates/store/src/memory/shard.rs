@@ -1,8 +1,8 @@
 //! One shard: a table per algorithm, a memory budget, and what happens when it is used up.
 
 use tollgate_core::{
-    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, Source, Span, State,
-    Tat, Time, Window,
+    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, QuotaUse, Receipt, Slots, Source,
+    Span, State, Tat, Time, Window,
 };
 
 use super::spent_receipts::SpentReceipts;
@@ -20,6 +20,7 @@ pub(super) struct Shard {
     queue: BucketTable<NextFree>,
     log: BucketTable<Log>,
     slots: BucketTable<Slots>,
+    quota: BucketTable<QuotaUse>,
     usage: ShardUsage,
     spent: SpentReceipts,
 }
@@ -73,6 +74,10 @@ macro_rules! with_table {
                 let $table = &mut $shard.slots;
                 $body
             }
+            Limit::Quota($algorithm) => {
+                let $table = &mut $shard.quota;
+                $body
+            }
         }
     };
 }
@@ -89,6 +94,7 @@ impl Shard {
             queue: BucketTable::default(),
             log: BucketTable::default(),
             slots: BucketTable::default(),
+            quota: BucketTable::default(),
             usage: ShardUsage { budget, ..ShardUsage::default() },
             spent: SpentReceipts::default(),
         }
@@ -226,7 +232,7 @@ impl Shard {
             let entry = place.and_then(|place| self.slots.get_mut(place, receipt.bucket));
             return entry.is_some_and(|entry| limit.release(&mut entry.state, now, id));
         }
-        let until = receipt.limit.owes_until(receipt.stamp);
+        let until = receipt.remembered_until(now);
         let most = self.usage.budget / SPENT_SHARE;
         if receipt.number.is_some_and(|number| !self.spent.spend(number, until, now, most)) {
             return false;
@@ -247,6 +253,7 @@ impl Shard {
             LimitKind::Queue => forget_in(&mut self.queue, usage, bucket),
             LimitKind::SlidingLog => forget_in(&mut self.log, usage, bucket),
             LimitKind::Concurrency => forget_in(&mut self.slots, usage, bucket),
+            LimitKind::Quota => forget_in(&mut self.quota, usage, bucket),
         }
     }
 
@@ -258,6 +265,7 @@ impl Shard {
         self.queue.sweep_step(now, |entry| usage.remove(entry));
         self.log.sweep_step(now, |entry| usage.remove(entry));
         self.slots.sweep_step(now, |entry| usage.remove(entry));
+        self.quota.sweep_step(now, |entry| usage.remove(entry));
         if usage.bytes() > usage.budget / 2 {
             self.reclaim(now);
         }
@@ -278,12 +286,14 @@ impl Shard {
         self.queue.shrink(now, |entry| usage.remove(entry));
         self.log.shrink(now, |entry| usage.remove(entry));
         self.slots.shrink(now, |entry| usage.remove(entry));
+        self.quota.shrink(now, |entry| usage.remove(entry));
         let (small, large) = (self.gcra.bytes() + self.queue.bytes(), self.window.bytes() + self.counter.bytes());
-        usage.tables = small + large + self.log.bytes() + self.slots.bytes();
+        usage.tables = small + large + self.log.bytes() + self.slots.bytes() + self.quota.bytes();
     }
 
     pub(super) fn buckets(&self) -> usize {
-        self.gcra.len() + self.window.len() + self.counter.len() + self.queue.len() + self.log.len() + self.slots.len()
+        let counts = self.gcra.len() + self.window.len() + self.counter.len() + self.queue.len();
+        counts + self.log.len() + self.slots.len() + self.quota.len()
     }
 
     pub(super) fn bytes(&self) -> usize {

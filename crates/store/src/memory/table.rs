@@ -235,7 +235,7 @@ fn most(homes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::{Counter, Tat, Window};
+    use tollgate_core::{Counter, QuotaUse, Tat, Window};
 
     use super::*;
 
@@ -244,6 +244,7 @@ mod tests {
         assert_eq!(size_of::<TableEntry<Tat>>(), 32);
         assert_eq!(size_of::<TableEntry<Window>>(), 40);
         assert_eq!(size_of::<TableEntry<Counter>>(), 48);
+        assert_eq!(size_of::<TableEntry<QuotaUse>>(), 48);
     }
 
     fn digest(n: u64) -> Digest {

@@ -11,6 +11,7 @@
 mod fixed_window;
 mod gcra;
 mod queue;
+mod quota;
 mod sliding_counter;
 mod sliding_log;
 mod slots;
@@ -48,6 +49,7 @@ pub fn of(config: &LimitConfig) -> Box<dyn Model> {
         LimitConfig::SlidingLog { .. } => Box::new(sliding_log::ModelLog::default()),
         LimitConfig::SlidingCounter { .. } => Box::new(sliding_counter::ModelCounter::default()),
         LimitConfig::Concurrency { .. } => Box::new(slots::ModelSlots::default()),
+        LimitConfig::Quota { .. } => Box::new(quota::ModelQuota::default()),
     }
 }
 

@@ -24,7 +24,7 @@ impl Scenario {
             _ if is_huge => u64::from(start) << 40,
             _ => TODAY + u64::from(start / 8),
         };
-        let configs = (0..3).map(|place| config(kind, is_huge, head, place)).collect();
+        let configs = (0..3).map(|place| config(kind, is_huge, start, head, place)).collect();
         let may = May { step_back: flags & 1 != 0, configure: flags & 2 != 0, force: flags & 4 != 0 };
         let mut scenario = Scenario { start, configs, steps: Vec::new() };
         scenario.steps = words.iter().map(|word| scenario.step(kind, may, word.to_le_bytes())).collect();
@@ -114,10 +114,13 @@ struct May {
 }
 
 /// The `place`-th limit of a scenario. Windows keep their length: another window is another bucket.
-fn config(kind: LimitKind, is_huge: bool, head: [u8; 8], place: u8) -> LimitConfig {
+fn config(kind: LimitKind, is_huge: bool, start: u64, head: [u8; 8], place: u8) -> LimitConfig {
     let [_, _, _, a, b, c, d, e] = head.map(u64::from);
     let nth = u64::from(place);
     let small_limit = (b + 5 * nth + 1) % 10;
+    if kind == LimitKind::Quota {
+        return quota(is_huge, start, head, place);
+    }
     if is_huge {
         return huge(kind, [a, b, c, d + nth]);
     }
@@ -141,6 +144,7 @@ fn config(kind: LimitKind, is_huge: bool, head: [u8; 8], place: u8) -> LimitConf
         LimitKind::SlidingLog => LimitConfig::SlidingLog { limit: small_limit, window },
         LimitKind::SlidingCounter => LimitConfig::SlidingCounter { limit: small_limit, window, offset },
         LimitKind::Concurrency => LimitConfig::Concurrency { slots: (b + nth) % 5, ttl: (a + 11 * nth) % 40 + 1 },
+        LimitKind::Quota => quota(false, start, head, place),
     }
 }
 
@@ -170,5 +174,32 @@ fn huge(kind: LimitKind, [a, b, c, d]: [u64; 4]) -> LimitConfig {
         LimitKind::SlidingLog => LimitConfig::SlidingLog { limit: [10_000, 9_999, 1][(b + d) as usize % 3], window },
         LimitKind::SlidingCounter => LimitConfig::SlidingCounter { limit, window, offset: c << 53 },
         LimitKind::Concurrency => LimitConfig::Concurrency { slots: limit, ttl: window },
+        LimitKind::Quota => unreachable!("quotas are decoded beside their start"),
+    }
+}
+
+/// The `place`-th quota of a scenario that starts at `start`: of a node in the period before or after, of another
+/// calendar, with another amount, or for a lifetime.
+fn quota(is_huge: bool, start: u64, head: [u8; 8], place: u8) -> LimitConfig {
+    const FOREVER: u64 = i64::MAX as u64;
+    let [_, _, _, a, b, c, d, e] = head.map(u64::from);
+    let nth = u64::from(place);
+    let (amount, scale) = match is_huge {
+        true => ([u64::MAX, 1 << 63, 1 << 53, 1_000_000, 7][(b + nth) as usize % 5], 1 << (a % 48)),
+        false => ((b + 5 * nth) % 10, 1),
+    };
+    let share = |part: u64| if is_huge { (amount / 8).saturating_mul(part % 16) } else { part % 7 };
+    let (overdraft, rollover) = (share(d), share(d / 16));
+    // Periods of three lengths that repeat, the second of which contains the start of the scenario.
+    let lengths = [a % 40 + 1, c % 40 + 1, a / 40 + c / 40 + 1].map(|length| length * scale);
+    let skew = if e & 1 == 0 { nth } else { [1, 0, 2][place as usize] };
+    let mut from = start.saturating_sub((e / 8 % 8) * scale + lengths[0]);
+    from += if e & 2 == 0 { 0 } else { nth * scale }; // another anchor
+    let bounds: Vec<u64> =
+        (0..5).map(|period| from.saturating_add((0..period).map(|period| lengths[period % 3]).sum())).collect();
+    let [start, end, next_end] = [0, 1, 2].map(|at| bounds[at + skew as usize]);
+    match e & 4 != 0 && place == 2 || next_end > FOREVER || end == next_end {
+        true => LimitConfig::Quota { amount, overdraft, rollover, start: 0, end: FOREVER, next_end: FOREVER },
+        false => LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end },
     }
 }

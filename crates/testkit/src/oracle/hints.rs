@@ -2,7 +2,7 @@
 //!
 //! Only `admits` and `view` at other times are used, never a formula, so that no algorithm can be wrong in the same way.
 
-use tollgate_core::{Ask, Limit, Outcome, Time, Wait};
+use tollgate_core::{Ask, Limit, Outcome, Quota, Time, Wait};
 
 use crate::{Bucket, LimitConfig};
 
@@ -33,10 +33,11 @@ impl HintCheck<'_> {
             return self.joins(left);
         }
         let one_slot = matches!(self.limit, Limit::Concurrency(_)); // all costs count as one slot
+        let hidden = if let Limit::Quota(quota) = self.limit { quota.overdraft() } else { 0 };
         if left > 0 && !self.admits(0, if one_slot { 1 } else { left }) {
             return Err(format!("remaining {left} does not pass"));
         }
-        match left.checked_add(1) {
+        match left.checked_add(hidden).and_then(|most| most.checked_add(1)) {
             Some(more) if self.admits(0, more) && !(one_slot && left > 0) => {
                 Err(format!("remaining is {left}, yet {more} pass"))
             }
@@ -106,13 +107,13 @@ impl HintCheck<'_> {
         }
     }
 
-    /// At the reset the bucket equals a fresh one, and a nanosecond earlier it does not. A fixed window always reports its
-    /// end.
+    /// At the reset the bucket equals a fresh one, and a nanosecond earlier it does not. A window and a calendar's
+    /// period always report their end.
     fn reset(&self) -> Result<(), String> {
         let after = self.told.reset_after;
-        let is_window = matches!(self.limit, Limit::FixedWindow(_));
+        let is_window = matches!(self.limit, Limit::FixedWindow(_) | Limit::Quota(_));
         let Some(then) = self.bucket_after(after.nanos()) else { return Ok(()) };
-        let full = self.told.limit;
+        let full = self.limit.capacity().min(self.told.limit); // without units that are carried once
         if full > 0 && !self.bucket.admits(self.limit, then, &Ask::Consume(full)) {
             return Err(format!("the full limit does not pass after {after}, the reset told"));
         }
@@ -133,8 +134,11 @@ impl HintCheck<'_> {
         self.bucket_after(after).is_some_and(|at| self.bucket.admits(self.limit, at, &Ask::Peek(cost)))
     }
 
-    /// The time `after` nanoseconds, unless it overflows.
+    /// The time `after` nanoseconds, unless it overflows or is after the end of a quota that never ends.
     fn bucket_after(&self, after: u64) -> Option<Time> {
-        self.now.nanos().checked_add(after).map(Time::from_nanos)
+        let at = self.now.nanos().checked_add(after).map(Time::from_nanos);
+        let is_over =
+            |at: Time| matches!(self.limit, Limit::Quota(quota) if quota.end() == Quota::FOREVER && at >= quota.end());
+        at.filter(|at| !is_over(*at))
     }
 }

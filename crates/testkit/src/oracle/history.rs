@@ -110,6 +110,13 @@ fn bound(config: &LimitConfig, first: Nanos, last: Nanos, sum: Nanos) -> Result<
                 false => Ok(()),
             }
         }
+        LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end } => {
+            let most =
+                if amount == 0 { 0 } else { Nanos::from(amount) + Nanos::from(overdraft) + Nanos::from(rollover) };
+            let bounds = [start, end, next_end].map(Nanos::from);
+            let known = bounds.windows(2).any(|period| period[0] <= first && last < period[1]);
+            if known && sum > most { broken("quota", most.to_string()) } else { Ok(()) }
+        }
         LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => Ok(()),
     }
 }

@@ -145,6 +145,10 @@ impl<'a> Stage<'a> {
             }
             _ => config.lock_max().unwrap_or_default(),
         };
+        let reach = match *config {
+            LimitConfig::Quota { start, end, .. } if self.now.nanos() >= end => end - start,
+            _ => reach,
+        };
         let is_late = u128::from(self.now.nanos()) + 2 * u128::from(reach) > u128::from(u64::MAX);
         let is_early = matches!(self.config(), LimitConfig::SlidingLog { window, .. } if self.now.nanos() < *window);
         self.beyond |= is_late || (is_early && self.epoch > 0);

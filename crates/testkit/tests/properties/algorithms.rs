@@ -50,3 +50,8 @@ fn sliding_counter_keeps_its_promises() {
 fn concurrency_keeps_its_promises() {
     play_calm_and_wild("proptest-regressions/concurrency.txt", LimitKind::Concurrency);
 }
+
+#[test]
+fn quota_keeps_its_promises() {
+    play_calm_and_wild("proptest-regressions/quota.txt", LimitKind::Quota);
+}

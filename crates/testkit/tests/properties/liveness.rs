@@ -200,3 +200,8 @@ fn sliding_counter_recovers_from_a_step_back_as_told() {
 fn concurrency_recovers_from_a_step_back_as_told() {
     recovers(LimitKind::Concurrency);
 }
+
+#[test]
+fn quota_recovers_from_a_step_back_as_told() {
+    recovers(LimitKind::Quota);
+}

@@ -8,13 +8,14 @@ use tollgate_testkit::oracle::{Scenario, play_together};
 
 use crate::holds;
 
-const KINDS: [LimitKind; 6] = [
+const KINDS: [LimitKind; 7] = [
     LimitKind::Gcra,
     LimitKind::FixedWindow,
     LimitKind::SlidingCounter,
     LimitKind::SlidingLog,
     LimitKind::Queue,
     LimitKind::Concurrency,
+    LimitKind::Quota,
 ];
 
 /// Up to four limits, each with its numbers, and a row of words per request, one for each limit.

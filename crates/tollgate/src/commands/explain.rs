@@ -112,12 +112,12 @@ pub fn by_rules(file: &Path, question: &ExplainArgs, out: &mut Output) -> Result
     // The clock stands still, so that the displayed state is the state of the decision.
     let clock = ManualClock::at(question.at.unwrap_or_else(|| MonotonicClock::new().now()));
     let engine = Engine::on_clock(loaded.set, clock.clone());
-    let custom = request.custom();
+    let lists = request.lists();
     let slot = |number: u64| request.in_flight.then_some(SlotId(u128::from(number)));
     for number in 0..question.after {
-        let _ = decide(&engine, &request.to_request(&loaded.file.namespace, &custom, slot(number)))?;
+        let _ = decide(&engine, &request.to_request(&loaded.file.namespace, &lists, slot(number)))?;
     }
-    let asked = request.to_request(&loaded.file.namespace, &custom, slot(question.after));
+    let asked = request.to_request(&loaded.file.namespace, &lists, slot(question.after));
     let pinned = engine.rules();
     let known = pinned.rules.client_attributes(&asked);
     let (before, decision) = (decide(&engine, &asked.peek())?, decide(&engine, &asked)?);

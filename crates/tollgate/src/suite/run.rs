@@ -136,10 +136,10 @@ impl Player {
 
     fn decide(&mut self, ask: &RequestStep) -> Decision {
         self.requests += 1;
-        let custom = ask.request.custom();
+        let lists = ask.request.lists();
         let holds = ask.slot.is_some() || ask.request.in_flight;
         let id = holds.then_some(SlotId(u128::from(self.requests)));
-        let request = ask.request.to_request(&self.namespace, &custom, id);
+        let request = ask.request.to_request(&self.namespace, &lists, id);
         let Some(slot) = &ask.slot else { return self.engine.decide_now(&request) };
         let (decision, reservation) = ready(self.engine.reserve(&request));
         self.held.entry(slot.clone()).or_default().extend(reservation);

@@ -1,10 +1,10 @@
 //! Parses a step of a table: its time, its requests, its expectations.
 
 use tollgate_core::{Span, Time};
-use tollgate_rules::duration;
 use tollgate_rules::position::SourcePosition;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{YamlKind, YamlNode};
+use tollgate_rules::{check, duration};
 use tollgate_ruleset::RuleSet;
 
 use super::expect::{EXPECT_FIELDS, Expectation};
@@ -64,7 +64,7 @@ pub struct StepReader<'a> {
 }
 
 /// Fields of a request.
-pub const REQUEST_FIELDS: [&str; 12] = [
+pub const REQUEST_FIELDS: [&str; 13] = [
     "client_key",
     "api_key",
     "user_id",
@@ -75,6 +75,7 @@ pub const REQUEST_FIELDS: [&str; 12] = [
     "namespace",
     "attributes",
     "cost",
+    "costs",
     "peek",
     "in_flight",
 ];
@@ -89,6 +90,14 @@ pub fn read_request_field(
 ) -> Option<()> {
     match name {
         "cost" => request.cost = value.integer(0..=u64::MAX, problems).unwrap_or(request.cost),
+        "costs" => {
+            for (key, value) in value.entries(problems) {
+                let Some(amount) = value.integer(0..=check::COST_MAX, problems) else { continue };
+                if let Err(message) = request.set_cost(&key.text, amount) {
+                    problems.push(value.problem("bad-meter", message));
+                }
+            }
+        }
         "peek" => request.peek = value.boolean(problems).unwrap_or(false),
         "in_flight" => request.in_flight = value.boolean(problems).unwrap_or(false),
         "attributes" => {

@@ -25,6 +25,15 @@ pub enum BucketState {
         /// Units in the newer window.
         current: u64,
     },
+    /// Calendar quota.
+    Quota {
+        /// End of the period.
+        end: Time,
+        /// Units used in it.
+        used: u64,
+        /// Units left over from the period before.
+        carried: u64,
+    },
     /// Sliding window log: entries within the window.
     Log {
         /// How many.
@@ -69,6 +78,9 @@ pub(super) fn decode(limit: &Limit, replies: &[RespValue], now: Time) -> Option<
                 BucketValue::Counter(_) => {
                     let (end, [previous, current]) = counts(value.text(), 2).ok()?;
                     BucketState::Counter { end, previous, current }
+                }
+                BucketValue::Quota(quota) => {
+                    BucketState::Quota { end: quota.end(), used: quota.used(), carried: quota.carried() }
                 }
                 _ => return None,
             };

@@ -5,7 +5,7 @@
 //! computed here in 128 bits, so that scripts only add and compare.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Concurrency, Gcra, Limit, LimitKind, Queue, Span, Time};
+use tollgate_core::{Ask, Charge, Concurrency, Gcra, Limit, LimitKind, Queue, Quota, Span, Time};
 use tollgate_resp::{write_array_header, write_bulk};
 
 use super::lua::Script;
@@ -76,6 +76,7 @@ const WINDOW: u8 = 1;
 const COUNTER: u8 = 2;
 const LOG: u8 = 3;
 const SLOTS: u8 = 4;
+const QUOTA: u8 = 5;
 
 pub(super) fn kind(limit: &Limit) -> u8 {
     match limit.kind() {
@@ -84,12 +85,13 @@ pub(super) fn kind(limit: &Limit) -> u8 {
         LimitKind::SlidingCounter => COUNTER,
         LimitKind::SlidingLog => LOG,
         LimitKind::Concurrency => SLOTS,
+        LimitKind::Quota => QUOTA,
     }
 }
 
 /// True if a bucket of this limit is a single string, which scripts return as found.
 pub(super) fn is_string(limit: &Limit) -> bool {
-    kind(limit) < LOG
+    !matches!(kind(limit), LOG | SLOTS)
 }
 
 /// True if the charge would create a bucket where there is none.
@@ -154,6 +156,7 @@ pub(super) fn encode_charge(charge: &Charge, deciding: &Limit, position: ChargeP
             blob.count(ask.cost());
         }
         Limit::Concurrency(limit) => encode_slots(limit, ask, blob),
+        Limit::Quota(quota) => encode_quota(quota, ask, blob),
     }
 }
 
@@ -203,6 +206,14 @@ pub(super) fn encode_windows(window: Span, offset: Span, estimate: Time, blob: &
     let elapsed = (estimate.nanos() % length + length - offset.nanos() % length) % length;
     blob.nanos(length);
     blob.wide_nanos(u128::from(estimate.nanos()) + u128::from(length - elapsed));
+}
+
+/// The proposed bounds and all numbers: the script turns the period by its own clock.
+fn encode_quota(quota: &Quota, ask: &Ask, blob: &mut Blob) {
+    [quota.start(), quota.end(), quota.next_end()].iter().for_each(|bound| blob.nanos(bound.nanos()));
+    blob.nanos(quota.keep().nanos());
+    let counts = [quota.amount(), quota.overdraft(), quota.rollover(), ask.least(), ask.cost()];
+    counts.into_iter().for_each(|count| blob.count(count));
 }
 
 /// What a charge requests of slots.

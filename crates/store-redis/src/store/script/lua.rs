@@ -65,6 +65,7 @@ const FILES: &[(&str, &str)] = &[
     ("counter", lua!("counter")),
     ("log", lua!("log")),
     ("slots", lua!("slots")),
+    ("quota", lua!("quota")),
     ("arithmetic", lua!("arithmetic")),
 ];
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Algorithm, Ask, Charge, Counter, Effect, Limit, LogSummary, NextFree, Outcome, SlotsSummary, Source, Tat, Time,
-    Window,
+    Algorithm, Ask, Charge, Counter, Effect, Limit, LogSummary, NextFree, Outcome, QuotaUse, SlotsSummary, Source,
+    Span, Tat, Time, Window,
 };
 use tollgate_resp::RespValue;
 use tollgate_store::Taken;
@@ -147,6 +147,7 @@ pub(crate) enum BucketValue {
     Queue(NextFree),
     Window(Window),
     Counter(Counter),
+    Quota(QuotaUse),
     /// The script decided and recorded; this is the state afterwards.
     Log(ScriptView<LogSummary>),
     Slots(ScriptView<SlotsSummary>),
@@ -171,6 +172,7 @@ macro_rules! dispatch {
             (Limit::Queue($algorithm), BucketValue::Queue($state)) => $call,
             (Limit::FixedWindow($algorithm), BucketValue::Window($state)) => $call,
             (Limit::SlidingCounter($algorithm), BucketValue::Counter($state)) => $call,
+            (Limit::Quota($algorithm), BucketValue::Quota($state)) => $call,
             _ => $reported,
         }
     };
@@ -191,6 +193,7 @@ impl BucketValue {
                 let (end, [prev, cur]) = counts(bytes, 2)?;
                 BucketValue::Counter(Counter::new(end, prev, cur, limit.window()))
             }
+            Limit::Quota(_) => BucketValue::Quota(quota_use(bytes)?),
             Limit::SlidingLog(_) => BucketValue::Log(ScriptView::read_log(value)?),
             Limit::Concurrency(_) => BucketValue::Slots(ScriptView::read_slots(value)?),
         })
@@ -340,6 +343,26 @@ pub(crate) fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2
         *count = if second.is_empty() { number(first) } else { number(first) << 32 | number(second) };
     }
     Ok((Time::from_nanos(end), counts))
+}
+
+/// The end of a period in nine bytes, units used and carried in eight each, and how long it is kept in nine.
+fn quota_use(bytes: Option<&[u8]>) -> Result<QuotaUse, BadReply> {
+    let Some(bytes) = bytes else { return Ok(QuotaUse::default()) };
+    let strange = BadReply::strange("malformed quota");
+    let mut rest = bytes;
+    let mut part = |length: usize| {
+        let (first, after) = rest.split_at_checked(length).ok_or(strange)?;
+        rest = after;
+        Ok(number(first))
+    };
+    let end = part(5)?.saturating_mul(SECOND).saturating_add(part(4)?);
+    let used = part(4)? << 32 | part(4)?;
+    let carried = part(4)? << 32 | part(4)?;
+    let keep = part(5)?.saturating_mul(SECOND).saturating_add(part(4)?);
+    match rest {
+        [] => Ok(QuotaUse::new(Time::from_nanos(end), used, carried, Span::from_nanos(keep))),
+        _ => Err(strange),
+    }
 }
 
 /// Little-endian, of at most eight bytes.

@@ -47,7 +47,7 @@ impl Returns {
             blob.byte(kind(&receipt.limit));
             blob.short(keys.number_of(bucket.bytes()));
             blob.short(marker.map_or(0, |marker| keys.number_of(&marker)));
-            blob.nanos(receipt.limit.owes_until(receipt.stamp).nanos());
+            blob.nanos(receipt.remembered_until(self.deadline).nanos());
             encode(receipt, self.deadline, &mut blob);
         }
         call.encode(Script::GiveBack, keys.0.iter().map(Vec::as_slice), blob.bytes(), out);
@@ -91,6 +91,10 @@ fn encode(receipt: &Receipt, estimate: Time, blob: &mut Blob) {
         }
         Limit::SlidingLog(log) => {
             blob.nanos(log.window().nanos());
+            blob.count(units);
+            blob.nanos(stamp.nanos());
+        }
+        Limit::Quota(_) => {
             blob.count(units);
             blob.nanos(stamp.nanos());
         }

@@ -17,7 +17,7 @@ use crate::request::OwnedRequest;
 
 pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Output) -> Result<DecisionCounts> {
     let loaded = load::rules(file)?;
-    let custom = request.custom();
+    let lists = request.lists();
     let clock = clock(args);
     let engine = match &clock {
         Some(clock) => Engine::on_clock(loaded.set, clock.clone()),
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Ou
             clock.advance(every);
         }
         let slot = request.in_flight.then_some(SlotId(u128::from(number)));
-        let decision = decide(&engine, &request.to_request(&loaded.file.namespace, &custom, slot))?;
+        let decision = decide(&engine, &request.to_request(&loaded.file.namespace, &lists, slot))?;
         counts.count(decision.is_allowed());
         if out.is_closed() {
             continue;

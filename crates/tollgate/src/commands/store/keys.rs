@@ -85,8 +85,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     }
     let loaded = load::rules_with(&args.rules, &options)?;
     let request = args.client.apply_to(OwnedRequest { namespace: args.namespace.clone(), ..OwnedRequest::default() });
-    let custom = request.custom();
-    let asked = request.to_request(&loaded.file.namespace, &custom, None);
+    let lists = request.lists();
+    let asked = request.to_request(&loaded.file.namespace, &lists, None);
     let rules = loaded.set.buckets(&asked, when::now());
     let rules = rules.map_err(|error| anyhow!("the attributes cannot be read: {error}"))?;
     if rules.is_empty() {
@@ -163,6 +163,9 @@ fn state_json(state: &BucketState) -> Value {
         BucketState::Window { end, count } => json!({ "window_end": when::text(end), "count": count }),
         BucketState::Counter { end, previous, current } => {
             json!({ "window_end": when::text(end), "previous": previous, "current": current })
+        }
+        BucketState::Quota { end, used, carried } => {
+            json!({ "period_end": when::text(end), "used": used, "carried": carried })
         }
         BucketState::Log { entries, oldest, newest } => {
             json!({ "entries": entries, "oldest": oldest.map(when::text), "newest": newest.map(when::text) })

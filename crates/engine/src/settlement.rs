@@ -1,0 +1,191 @@
+//! Settling a reservation: refunds, additional charges and slots, once.
+//!
+//! A receipt that left its process may come back twice, at two nodes, and in an older version after it was extended.
+//! The store decides which call is the first: the number of a reservation names a bucket with one unit, and the call
+//! that gets the unit settles. A second such bucket for every extension makes older versions void.
+
+use smallvec::SmallVec;
+use tollgate_core::{
+    Ask, Charge, Enforcement, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, Source, Span,
+};
+use tollgate_store::{Outcomes, Store, StoreError, Taken};
+
+use crate::Engine;
+use crate::reservation::{Reservation, Reserved};
+
+/// The effect of settling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Charges with a refund.
+    pub refunded: usize,
+    /// Charges with an additional charge.
+    pub extended: usize,
+    /// It was settled before, or this version of it was replaced by an extension: nothing changed.
+    pub repeated: bool,
+}
+
+/// Whether this call is the first to settle a reservation.
+enum Turn {
+    /// It is; with the receipt that gives the turn back, if there is one.
+    First(Option<Box<Receipt>>),
+    /// Another call was first.
+    Repeated,
+}
+
+/// How long a store remembers that a reservation was settled or extended: callers without a response retry within
+/// seconds. A receipt that comes back later refunds nothing twice, but may charge twice.
+const REMEMBERED: Span = Span::from_secs(600);
+
+/// The owner of the buckets that remember settlements.
+const SETTLEMENTS: u32 = u32::from_le_bytes(*b"once");
+
+impl Reservation {
+    /// The bucket whose only unit belongs to the call that settles the reservation. `None` while it has not left the
+    /// process: then it is settled by value.
+    pub(crate) fn settle_turn(&self, ask: Ask) -> Option<Charge> {
+        self.turn(b"settled for good", 0, ask)
+    }
+
+    /// The bucket whose only unit belongs to the call that extends this version of the reservation.
+    pub(crate) fn extend_turn(&self, ask: Ask) -> Option<Charge> {
+        self.turn(b"extended to next", self.step, ask)
+    }
+
+    fn turn(&self, purpose: &[u8; 16], step: u64, ask: Ask) -> Option<Charge> {
+        let mut hasher = KeyHasher::new(Secret::new(*purpose));
+        hasher.word(self.number?);
+        hasher.word(step);
+        let limit = Limit::Gcra(Gcra::new(1, REMEMBERED, 1).ok()?);
+        let first = self.entries.iter().filter(|entry| !entry.own).find_map(|entry| entry.pieces.first());
+        // Beside a bucket of the reservation, so that one server decides both.
+        let (owner, identity) = first.map_or((Owner::new(0), 0), |receipt| (receipt.owner, receipt.identity));
+        let owner = Owner { id: SETTLEMENTS, share: 100, ..owner };
+        let charge = Charge { identity, owner, ..Charge::new(hasher.finish(), limit, 1) };
+        Some(Charge { ask, sharing: Sharing::Exact, ..charge })
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// Settles at the real cost of the meter `requests`; other meters keep their estimates.
+    pub async fn settle(&self, reservation: Reservation, cost: u64) -> Result<Settled, StoreError> {
+        self.settle_costs(reservation, &[(Request::REQUESTS, cost)]).await
+    }
+
+    /// Settles at the real amounts: refunds what was estimated too high, releases the slots, and charges what was
+    /// estimated too low, even if it does not fit. Meters without an amount keep their estimate.
+    ///
+    /// After an error the caller may retry with the same receipts: refunds are not repeated. If the store may have made
+    /// the additional charge without answering, it is not charged again.
+    ///
+    /// While limits are [off](Enforcement::Off) nothing changes: the estimate stays charged until time returns it, and
+    /// slots expire after their time to live.
+    pub async fn settle_costs(&self, reservation: Reservation, actual: &[(&str, u64)]) -> Result<Settled, StoreError> {
+        if self.enforcement() == Enforcement::Off {
+            return Ok(Settled::default());
+        }
+        let Turn::First(turn) = self.take_turn(&reservation).await? else {
+            return Ok(Settled { repeated: true, ..Settled::default() });
+        };
+        let actual = reservation.costs.replaced(actual);
+        let Reservation { costs: estimate, entries, local, .. } = reservation;
+        let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
+        let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
+        for entry in entries {
+            let (reserved, used) = (entry.units(&estimate), entry.units(&actual));
+            if entry.slot().is_none() && used > reserved {
+                extra.extend(entry.charge(Ask::Force(used - reserved)));
+            }
+            give_back(entry, reserved.saturating_sub(used), used > reserved, &mut back);
+        }
+        let settled = self.give_and_take(local, &back, &extra).await;
+        if let (Err(error), Some(turn)) = (&settled, turn)
+            && error.kind.charged_nothing()
+        {
+            let _ = self.give_back_to(local, &[*turn]).await; // nothing was charged: a retry must be the first again
+        }
+        settled
+    }
+
+    async fn give_and_take(&self, local: bool, back: &[Receipt], extra: &[Charge]) -> Result<Settled, StoreError> {
+        let refunded = if back.is_empty() { 0 } else { self.give_back_to(local, back).await? };
+        if !extra.is_empty() {
+            let _ = self.take_from(local, extra, &mut Outcomes::new()).await?;
+        }
+        Ok(Settled { refunded, extended: extra.len(), repeated: false })
+    }
+
+    /// Lets only one of the calls that present a receipt settle it, and only its latest version.
+    async fn take_turn(&self, reservation: &Reservation) -> Result<Turn, StoreError> {
+        let turn = reservation.settle_turn(Ask::Consume(1)).zip(reservation.extend_turn(Ask::Peek(1)));
+        let Some((settled, extended)) = turn else { return Ok(Turn::First(None)) };
+        let mut outcomes = Outcomes::new();
+        let taken = self.take_from(reservation.local, &[settled, extended], &mut outcomes).await?;
+        let own = outcomes.first().filter(|outcome| outcome.source == Source::Bucket);
+        Ok(match own {
+            Some(outcome) if taken.allowed => Turn::First(Some(Box::new(Receipt::of(&settled, outcome)))),
+            Some(_) => Turn::Repeated,
+            None => Turn::First(None), // no room to remember it: charging twice is better than never
+        })
+    }
+
+    /// Settles at the estimates: only releases the slots.
+    pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
+        self.settle_costs(reservation, &[]).await.map(|_| ())
+    }
+
+    /// Renews the slots of a long request. False if one of them has expired: the caller should stop, or reserve again.
+    /// While limits are [off](Enforcement::Off) the store is not called and the result is true.
+    pub async fn renew(&self, reservation: &Reservation) -> Result<bool, StoreError> {
+        if self.enforcement() == Enforcement::Off {
+            return Ok(true);
+        }
+        let slots: SmallVec<[Charge; 4]> = reservation.renewals().collect();
+        match slots.is_empty() {
+            true => Ok(true),
+            false => Ok(self.take_from(reservation.local, &slots, &mut Outcomes::new()).await?.allowed),
+        }
+    }
+
+    /// Takes charges from the fallback buckets if `local`, otherwise from the store.
+    pub(crate) async fn take_from(
+        &self,
+        local: bool,
+        charges: &[Charge],
+        outcomes: &mut Outcomes,
+    ) -> Result<Taken, StoreError> {
+        match local {
+            true => Ok(self.fallback.take_now(charges, outcomes)),
+            false => self.ask(charges, outcomes).await,
+        }
+    }
+
+    async fn give_back_to(&self, local: bool, back: &[Receipt]) -> Result<usize, StoreError> {
+        match local {
+            true => Ok(self.fallback.give_back_now(back)),
+            false => self.store.give_back(back).await,
+        }
+    }
+}
+
+impl Reservation {
+    /// Charges that renew its slots.
+    pub(crate) fn renewals(&self) -> impl Iterator<Item = Charge> {
+        self.entries.iter().filter_map(|entry| entry.charge(Ask::Renew(entry.slot()?)))
+    }
+}
+
+/// Gives back a slot, or `units` from the newest charge on: the unused part of a stream is the end of it.
+///
+/// A receipt with a number is given back even for nothing where more was charged: settled high, it must not be settled
+/// low afterwards.
+fn give_back(entry: Reserved, units: u64, used_up: bool, back: &mut SmallVec<[Receipt; 4]>) {
+    let is_slot = entry.slot().is_some();
+    let mut left = units;
+    for piece in entry.pieces.into_iter().rev() {
+        let units = if is_slot { piece.units } else { piece.units.min(left) };
+        left = left.saturating_sub(units);
+        if is_slot || units > 0 || (used_up && piece.number.is_some()) {
+            back.push(Receipt { units, ..piece });
+        }
+    }
+}
