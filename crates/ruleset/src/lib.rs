@@ -63,6 +63,7 @@ pub struct RuleSet {
     secret: Secret,
     seed: u64,
     dated: bool,
+    quotas: bool,
 }
 
 /// The rules of one namespace, and the settings for reading its requests.
@@ -179,6 +180,7 @@ impl RuleSet {
             secret: Secret::new([0; 16]),
             seed: 0,
             dated: false,
+            quotas: false,
         }
     }
 
@@ -204,7 +206,13 @@ impl RuleSet {
         self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
     }
 
-    /// True if decisions depend on the wall clock: some override has a start or an end.
+    /// True if some rule is a quota.
+    #[inline]
+    pub fn has_quotas(&self) -> bool {
+        self.quotas
+    }
+
+    /// True if decisions depend on the wall clock: some override has a start or an end, or a rule is a quota.
     pub fn is_dated(&self) -> bool {
         self.dated
     }

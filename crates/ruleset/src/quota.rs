@@ -44,8 +44,8 @@ impl CompiledQuota {
 }
 
 impl RuleBody {
-    /// True if the buckets of the rule depend on the wall clock.
-    pub(super) fn is_dated(&self) -> bool {
+    /// True if the rule is a quota.
+    pub(super) fn is_quota(&self) -> bool {
         self.quota.is_some()
     }
 }

@@ -8,7 +8,10 @@ use crate::problem::{Problem, Problems};
 use crate::spec::{LimitSpec, QuotaSpec};
 
 /// Fields of a quota, in canonical order.
-pub const QUOTA_FIELDS: &[&str] = &["amount", "every", "time_zone", "anchor", "rollover", "overdraft"];
+pub const QUOTA_FIELDS: &[&str] = &["amount", "every", "time_zone", "anchor", "rollover", "overdraft", "marks"];
+
+/// Most marks of a quota.
+const MARKS_MAX: usize = 16;
 
 const EXAMPLE: &str = "quota: { amount: 2000000, every: month }";
 
@@ -37,8 +40,22 @@ pub(super) fn read_quota(value: FieldValue<'_>, problems: &mut Problems) -> Opti
         }
     }
     let calendar = Calendar::new(anchor?, zone?);
-    let quota = QuotaSpec { calendar, rollover, overdraft };
+    let marks = fields.get("marks").map_or_else(|| QuotaSpec::MARKS.to_vec(), |value| read_marks(&value, problems));
+    let quota = QuotaSpec { calendar, rollover, overdraft, marks };
     (problems.len() == before && fields.known()).then(|| LimitSpec::quota(amount.unwrap_or(0), quota))
+}
+
+/// Percentages, in ascending order.
+fn read_marks(value: &FieldValue<'_>, problems: &mut Problems) -> Vec<u32> {
+    let items = value.one_or_more();
+    if items.len() > MARKS_MAX {
+        let message = format!("{} has {} marks", value.path, items.len());
+        problems.push(value.problem("out-of-range", message).help(format!("name at most {MARKS_MAX}")));
+    }
+    let mut marks: Vec<u32> = items.iter().filter_map(|item| item.percent(1..=200, problems)).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    marks
 }
 
 /// One word that the calendar understands.

@@ -5,7 +5,7 @@ use tollgate_calendar::{Calendar, Every};
 use super::{LimitAlgorithm, LimitSpec};
 
 /// The calendar of a quota, and what happens at its ends. The amount is the limit's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaSpec {
     /// When it starts anew, for clients without a calendar of their own.
     pub calendar: Calendar,
@@ -13,6 +13,13 @@ pub struct QuotaSpec {
     pub rollover: u32,
     /// Units admitted above the amount, in percent of it; 0 admits none.
     pub overdraft: u32,
+    /// Percentages of the limit at which an event is reported, in ascending order.
+    pub marks: Vec<u32>,
+}
+
+impl QuotaSpec {
+    /// The marks of a quota that names none.
+    pub const MARKS: [u32; 2] = [80, 100];
 }
 
 /// The attribute of a client that names its time zone.

@@ -56,6 +56,11 @@ impl<'a> ViolationClient<'a> {
     }
 }
 
+/// The client of a request, as text.
+pub(crate) fn client_text(request: &Request<'_>) -> String {
+    ViolationClient::of(request).text()
+}
+
 /// The normalized path, without method and query.
 pub(super) fn path(request: &Request<'_>) -> String {
     // A rule set that rejects escaped slashes has rejected the request already.
