@@ -271,7 +271,7 @@ impl<S: Store> Engine<S> {
     /// operators.
     pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
         let pinned = self.generations.pin();
-        let shards = pinned.rules.rules().iter().map(|rule| rule.parts()).max().unwrap_or(1);
+        let shards = pinned.rules.rules().iter().map(|rule| rule.shards()).max().unwrap_or(1);
         let mut buckets: Vec<Charge> = Vec::new();
         for shard in 0..shards {
             let mut charges = Charges::default();

@@ -24,7 +24,7 @@ impl<S: Store> Engine<S> {
     /// Recomputes the charges so that rules with shards use one bucket with the whole limit. True if there were any.
     pub(crate) fn merge_shards(&self, pinned: &Pinned, requests: &[Request<'_>], charges: &mut Charges) -> bool {
         let rules = charges.applied.iter().filter_map(|applied| pinned.rules.rule(applied.rule));
-        if charges.whole || !rules.into_iter().any(|rule| rule.parts() > 1) {
+        if charges.whole || !rules.into_iter().any(|rule| rule.shards() > 1) {
             return false;
         }
         let mut whole = Charges::default();

@@ -135,7 +135,7 @@ impl<S: Store> Engine<S> {
         let refused = charges.applied.iter().filter_map(|applied| {
             let (rule, place) = (pinned.rules.rule(applied.rule)?, usize::from(applied.charge?));
             let (charge, outcome) = (charges.charges.get(place)?, outcomes.get(place)?);
-            (rule.parts() > 1 && refuses(charge, outcome) && is_movable(charge)).then_some((place, rule.parts()))
+            (rule.shards() > 1 && refuses(charge, outcome) && is_movable(charge)).then_some((place, rule.shards()))
         });
         let mut refused: SmallVec<[(usize, u64); 4]> = refused.collect();
         refused.sort_unstable();

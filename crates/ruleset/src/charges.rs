@@ -1,13 +1,15 @@
-//! Charges of the rules that match a request.
+//! Matching: evaluates the conditions of the candidates, and makes the charges of the rules that apply.
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
 use tollgate_rules::spec::{Align, Unmetered};
 
+use super::attributes::AttrId;
 use super::facts::{RequestError, RequestFacts};
 use super::index::Candidates;
-use super::rule::{Rule, RuleId};
+use super::rule::{Conditions, Rule, RuleId};
 use super::{CompiledNamespace, RuleSet};
+use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 
 /// The charges of one decision: one per bucket, and the rules that apply with their charges.
 ///
@@ -56,7 +58,7 @@ impl Charges {
         self.requests
     }
 
-    /// Whether a refusal by the rule denies the request.
+    /// Whether a denial by the rule denies the request.
     #[inline]
     pub fn enforces(&self, rule: &Rule) -> bool {
         rule.is_enforced() && !self.shadowed
@@ -96,20 +98,20 @@ impl ChargeSink<'_> {
     /// the two operations cannot be joined.
     pub(super) fn add(&mut self, rule: RuleId, charge: Charge, factor: u64) -> bool {
         let all = &mut self.charges.charges;
-        let place = match all.iter().position(|other| other.bucket == charge.bucket) {
+        let index = match all.iter().position(|other| other.bucket == charge.bucket) {
             None => {
                 all.push(charge);
                 all.len() - 1
             }
-            Some(place) => {
-                let twin = all.get_mut(place).filter(|twin| twin.limit == charge.limit);
+            Some(index) => {
+                let twin = all.get_mut(index).filter(|twin| twin.limit == charge.limit);
                 match twin.and_then(|twin| twin.ask.join(charge.ask).map(|ask| twin.ask = ask)) {
-                    Some(()) => place,
+                    Some(()) => index,
                     None => return false,
                 }
             }
         };
-        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(place).ok(), factor };
+        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(index).ok(), factor };
         self.charges.applied.push(applied);
         true
     }
@@ -215,12 +217,12 @@ pub(super) fn charge_of(
     if let Some(quota) = &rule.quota {
         limit = quota.at(limit, facts, wall);
     }
-    let mut part = None;
-    if rule.parts() > 1 && !terms.whole {
+    let mut chosen = None;
+    if rule.shards() > 1 && !terms.whole {
         // A slot is renewed and released later, so its id chooses the shard.
         let random = request.slot.map_or(terms.random, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
-        let shard = random % rule.parts();
-        part = Some(shard);
+        let shard = random % rule.shards();
+        chosen = Some(shard);
         hasher.word(shard);
         limit = rule.shard(limit, shard);
     }
@@ -243,7 +245,7 @@ pub(super) fn charge_of(
         count_denied: rule.spec.count_denied,
         soft,
         owner: rule.owner,
-        identity: if terms.identities { rule.identity(facts, part) } else { 0 },
+        identity: if terms.identities { rule.identity(facts, chosen) } else { 0 },
         sharing: rule.sharing,
     };
     RuleEvaluation::Charge(charge, factor)
@@ -278,5 +280,59 @@ impl<'a> Exemptions<'a> {
 
     pub(super) fn covers(&self, rule: &Rule) -> bool {
         !self.by.is_empty() && self.by(rule).is_some()
+    }
+}
+
+impl Conditions {
+    #[inline]
+    pub(super) fn hold(&self, facts: &RequestFacts<'_>) -> bool {
+        self.attributes.iter().all(|(id, matcher)| attribute_holds(*id, matcher, facts))
+            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint_holds(endpoint, facts))
+    }
+}
+
+/// An absent attribute matches no condition, not even `*` or a negation.
+pub(super) fn attribute_holds(id: AttrId, matcher: &IndexedMatcher, facts: &RequestFacts<'_>) -> bool {
+    match id {
+        AttrId::IP => facts.ip().is_some_and(|bits| matcher.matches_address(bits)),
+        _ => facts.value(id).is_some_and(|value| matcher.matches(value)),
+    }
+}
+
+pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &RequestFacts<'_>) -> bool {
+    facts.endpoint().is_some_and(|(method, path)| matcher.matches(method, path))
+}
+
+impl Rule {
+    /// What the rule charges per unit of its meter.
+    pub(super) fn factor(&self, facts: &RequestFacts<'_>) -> u64 {
+        let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
+        case.map_or(1, |(_, cost)| *cost)
+    }
+
+    /// The amount of the rule's meter; `None` if the request carries none of it.
+    #[inline]
+    pub(super) fn metered(&self, request: &Request<'_>) -> Option<u64> {
+        match self.meters.is_empty() {
+            true => Some(request.cost),
+            false => self.weighed(request),
+        }
+    }
+
+    fn weighed(&self, request: &Request<'_>) -> Option<u64> {
+        let carried = self.meters.iter().filter_map(|(name, weight)| Some((request.amount(name)?, *weight)));
+        // `requests` is carried by every request: alone it does not make a request one of this meter.
+        let named = self.meters.iter().any(|(name, _)| name != Request::REQUESTS && request.amount(name).is_some());
+        let sum = |total: u64, (amount, weight): (u64, u64)| total.saturating_add(amount.saturating_mul(weight));
+        (named || self.counts_only_requests()).then(|| carried.fold(0, sum))
+    }
+
+    /// The meters that it counts besides `requests`.
+    pub(super) fn meter_names(&self) -> Vec<String> {
+        self.meters.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn counts_only_requests(&self) -> bool {
+        self.meters.iter().all(|(name, _)| name == Request::REQUESTS)
     }
 }

@@ -1,4 +1,4 @@
-//! Compiles files into a set, and reports all problems at once.
+//! Compiles files into a set, and reports all problems at once. Unchanged rules are shared with the previous set.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,18 +6,15 @@ use std::sync::Arc;
 
 use tollgate_core::{Request, Secret};
 use tollgate_rules::problem::{Problem, Problems};
-use tollgate_rules::spec::RuleFile;
+use tollgate_rules::spec::{OnFail, RuleFile, RuleSpec};
 
-use super::body::compile_body;
-use super::defaults::Defaults;
+use super::attributes::Attributes;
+use super::compile_rule::compile_body;
 use super::directories::BoundDirectories;
-use super::domain;
-use super::input::{CompileOptions, DomainRules, NamespaceRules};
-use super::layers::LayeredIndex;
-use super::naming;
-use super::previous::PreviousNamespace;
+use super::index::LayeredIndex;
+use super::input::{CompileOptions, Defaults, DomainRules, NamespaceRules};
 use super::rule::{Rule, RuleBody, RuleId};
-use super::{CompiledNamespace, RuleSet};
+use super::{CompiledNamespace, RuleSet, domain, naming};
 use crate::directory::Directory;
 
 pub(super) fn assemble(
@@ -83,8 +80,8 @@ fn compile_part(
             let named = generated.is_none_or(|names| names.name == body.name);
             !switched && named && body.file_name == defaults.file_name(&body.spec)
         };
-        if let Some((body, place)) = known.filter(|(body, _)| same(body)) {
-            indexed.push(place);
+        if let Some((body, number)) = known.filter(|(body, _)| same(body)) {
+            indexed.push(number);
             set.rules.push(Rule::new(id, body));
             continue;
         }
@@ -186,4 +183,68 @@ fn own_directory(file: &RuleFile, secret: Secret) -> Directory {
     file.clients.iter().for_each(|client| builder.client(client));
     file.overrides.iter().for_each(|change| builder.override_of(change));
     builder.finish()
+}
+
+/// A namespace of the previous set.
+struct PreviousNamespace<'a> {
+    namespace: Option<&'a CompiledNamespace>,
+    rules: &'a [Rule],
+    /// Index of the next rule among those sorted by name.
+    next: usize,
+}
+
+/// A rule to share, and its number in the index.
+type ReusedRule = (Arc<RuleBody>, u32);
+
+impl<'a> PreviousNamespace<'a> {
+    /// Empty if secret or seed differ, or if so much changed that the index should be rebuilt, which also drops
+    /// attributes that no rule uses any more.
+    fn of(previous: Option<&'a RuleSet>, name: &str, options: &CompileOptions, rules: usize) -> PreviousNamespace<'a> {
+        let previous = previous.filter(|set| set.secret == options.secret && set.seed == options.seed);
+        let found = previous.and_then(|set| Some((set, set.namespaces.get(name)?)));
+        let found = found.filter(|(_, namespace)| namespace.domain.is_none() && namespace.index.is_worthwhile(rules));
+        match found {
+            Some((set, namespace)) => PreviousNamespace {
+                namespace: Some(namespace),
+                rules: set.rules.get(namespace.rules.clone()).unwrap_or_default(),
+                next: namespace.own,
+            },
+            None => PreviousNamespace { namespace: None, rules: &[], next: 0 },
+        }
+    }
+
+    /// The attributes to continue with; numbers stay the same.
+    fn attributes(&self) -> Attributes {
+        self.namespace.map_or_else(Attributes::new, |namespace| namespace.attributes.clone())
+    }
+
+    fn index(&self) -> Option<&'a LayeredIndex> {
+        self.namespace.map(|namespace| &namespace.index)
+    }
+
+    /// The equal rule at the same index of the file.
+    fn at(&self, index: usize, spec: &RuleSpec, on_fail: OnFail) -> Option<ReusedRule> {
+        let own = self.namespace.map_or(0, |namespace| namespace.own);
+        let rule = self.rules.get(index).filter(|_| index < own)?;
+        (*rule.spec == *spec && rule.on_fail == on_fail).then(|| self.known(index, rule))
+    }
+
+    /// The rule with the same shared spec. Must be called in the order of names.
+    fn named(&mut self, spec: &Arc<RuleSpec>) -> Option<ReusedRule> {
+        while let Some(rule) = self.rules.get(self.next) {
+            if Arc::ptr_eq(&rule.spec, spec) {
+                self.next += 1;
+                return Some(self.known(self.next - 1, rule));
+            }
+            if Some(rule.name.as_str()) >= spec.name.as_deref() {
+                return None;
+            }
+            self.next += 1;
+        }
+        None
+    }
+
+    fn known(&self, index: usize, rule: &Rule) -> ReusedRule {
+        (rule.body.clone(), self.namespace.map_or(u32::MAX, |namespace| namespace.index.number_of(index)))
+    }
 }

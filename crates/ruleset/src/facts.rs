@@ -202,8 +202,8 @@ impl<'a> RequestFacts<'a> {
         if value.len() > most {
             return Err(RequestError::too_long(name, most));
         }
-        if let Some(place @ None) = self.values.get_mut(id.index()) {
-            *place = Some(value);
+        if let Some(entry @ None) = self.values.get_mut(id.index()) {
+            *entry = Some(value);
         }
         Ok(())
     }

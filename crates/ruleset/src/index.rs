@@ -3,15 +3,107 @@
 //! Every rule is stored under the condition that the fewest other rules share (see [`crate::lookup`]). A request looks
 //! up its own values. The results are candidates, whose conditions are checked afterwards: the index may return too
 //! many, and never too few.
+//!
+//! The index of a namespace has two layers: a large base that generations share, and a small one for rules that
+//! changed.
+
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_rules::literal::{IndexChoice, LiteralCounts};
 use tollgate_rules::pattern::{Matcher, Pattern};
+use tollgate_rules::spec::Enforcement;
 
 use super::attributes::{AttrId, Attributes};
 use super::facts::RequestFacts;
 use super::rule::{Rule, RuleId};
 use crate::lookup::{NetworkIndex, RouteIndex, TextIndex};
+
+/// Not in the base, or no longer in the set.
+const NONE: u32 = u32::MAX;
+
+/// The index of one namespace.
+#[derive(Debug, Default)]
+pub(super) struct LayeredIndex {
+    base: Arc<Index>,
+    /// Number of each rule in the base.
+    numbers_in_base: Vec<u32>,
+    /// Index in the namespace of each rule of the base; `None` if nothing moved.
+    moved: Option<Vec<u32>>,
+    /// Rules that the base does not have.
+    recent: Option<Index>,
+    /// Number of rules in `recent`.
+    changes: usize,
+    /// Number of rules in the base.
+    base_len: usize,
+}
+
+impl LayeredIndex {
+    /// Reuses the base of `before`; `numbers_in_base` has the number of each rule in it.
+    pub(super) fn new(
+        before: Option<&LayeredIndex>,
+        rules: &[Rule],
+        numbers_in_base: Vec<u32>,
+        attributes: &Attributes,
+    ) -> LayeredIndex {
+        let numbered = rules.iter().zip(0..).filter(|(rule, _)| rule.spec.mode != Enforcement::Off);
+        let Some(before) = before else {
+            let numbers_in_base =
+                rules.iter().zip(0..).map(|(rule, at)| if rule.spec.mode == Enforcement::Off { NONE } else { at });
+            let (base, numbers_in_base) = (Arc::new(Index::build(numbered, attributes)), numbers_in_base.collect());
+            return LayeredIndex { base, numbers_in_base, base_len: rules.len(), ..LayeredIndex::default() };
+        };
+        let mut moved = vec![NONE; before.base_len];
+        for (number, at) in numbers_in_base.iter().zip(0..) {
+            moved.get_mut(*number as usize).into_iter().for_each(|moved| *moved = at);
+        }
+        let is_recent = |(_, at): &(&Rule, u32)| numbers_in_base.get(*at as usize) == Some(&NONE);
+        let recent: Vec<(&Rule, u32)> = numbered.filter(is_recent).collect();
+        let changes = recent.len();
+        let recent = (changes > 0).then(|| Index::build(recent.into_iter(), attributes));
+        LayeredIndex {
+            base: before.base.clone(),
+            numbers_in_base,
+            moved: Some(moved),
+            recent,
+            changes,
+            base_len: before.base_len,
+        }
+    }
+
+    /// Whether the base should be reused for a set of so many rules.
+    pub(super) fn is_worthwhile(&self, rules: usize) -> bool {
+        let most = (rules / 32).max(64);
+        let gone = self.base_len.saturating_sub(rules);
+        self.changes <= most && gone <= most
+    }
+
+    pub(super) fn number_of(&self, rule: usize) -> u32 {
+        self.numbers_in_base.get(rule).copied().unwrap_or(NONE)
+    }
+
+    /// Adds candidates in rule order, without duplicates; `first` is the id of the namespace's first rule.
+    #[inline]
+    pub(super) fn find(&self, facts: &RequestFacts<'_>, first: usize, found: &mut Candidates) {
+        self.base.find(facts, found);
+        if let Some(moved) = &self.moved {
+            found.retain(|id| {
+                id.0 = moved.get(id.0 as usize).copied().unwrap_or(NONE);
+                id.0 != NONE
+            });
+        }
+        if let Some(recent) = &self.recent {
+            recent.find(facts, found);
+        }
+        if found.len() > 1 {
+            found.sort_unstable();
+            found.dedup();
+        }
+        if first > 0 {
+            found.iter_mut().for_each(|id| *id = RuleId(id.0 + first as u32));
+        }
+    }
+}
 
 /// Rules by condition.
 #[derive(Debug, Default)]
@@ -38,19 +130,19 @@ impl Index {
         let counts = LiteralCounts::of(rules.clone().map(|(rule, _)| &rule.spec.matches));
         let mut index = Index::default();
         let mut routes = Vec::new();
-        let mut shelves: Vec<(&str, Vec<StoredPattern<'_>>)> = Vec::new();
+        let mut by_attribute: Vec<(&str, Vec<StoredPattern<'_>>)> = Vec::new();
         for (rule, number) in rules {
             match counts.choose(&rule.spec.matches) {
                 IndexChoice::Always => index.always.push(RuleId(number)),
                 IndexChoice::Attribute(name, matcher) => {
-                    let shelf = match shelves.iter().position(|(other, _)| *other == name) {
-                        Some(place) => shelves.get_mut(place),
+                    let entry = match by_attribute.iter().position(|(other, _)| *other == name) {
+                        Some(at) => by_attribute.get_mut(at),
                         None => {
-                            shelves.push((name, Vec::new()));
-                            shelves.last_mut()
+                            by_attribute.push((name, Vec::new()));
+                            by_attribute.last_mut()
                         }
                     };
-                    shelf.into_iter().for_each(|(_, patterns)| patterns.extend(wanted(matcher, number)));
+                    entry.into_iter().for_each(|(_, patterns)| patterns.extend(wanted(matcher, number)));
                 }
                 IndexChoice::Endpoint(endpoint) if endpoint.any.is_empty() => routes.push((None, number)),
                 IndexChoice::Endpoint(endpoint) => {
@@ -59,7 +151,7 @@ impl Index {
             }
         }
         index.routes = (!routes.is_empty()).then(|| RouteIndex::new(routes, &counts));
-        index.attributes = shelves
+        index.attributes = by_attribute
             .into_iter()
             .filter_map(|(name, patterns)| Some((attributes.find(name)?, ValueIndex::new(name, patterns, &counts))))
             .collect();

@@ -6,12 +6,10 @@
 //! state, reads a clock or decides.
 
 mod attributes;
-mod body;
 mod bucket_key;
-mod buckets;
 mod charges;
 mod compile;
-mod defaults;
+mod compile_rule;
 mod directories;
 pub mod directory;
 mod domain;
@@ -22,13 +20,9 @@ mod fast_hash;
 mod fingerprint;
 mod index;
 mod input;
-mod layers;
-mod limit;
 mod lookup;
-mod matching;
 mod naming;
 mod normalized;
-mod previous;
 mod quota;
 mod rule;
 
@@ -42,10 +36,10 @@ use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::spec::RuleFile;
 
-pub use self::buckets::ClientBuckets;
 pub use self::charges::{AppliedRule, Charges};
 pub use self::directory::{ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key};
 pub use self::envoy_rule::EnvoyRule;
+pub use self::explain::ClientBuckets;
 pub use self::explain::{Applicability, Explanation, KeyPart};
 pub use self::facts::RequestError;
 pub use self::input::{CompileOptions, DomainRules, NamespaceRules};
@@ -57,7 +51,7 @@ use self::charges::ChargeSink;
 use self::directories::BoundDirectories;
 use self::domain::{DescriptorRequest, DomainIndex, ReplacedRules};
 use self::facts::RequestFacts;
-use self::layers::LayeredIndex;
+use self::index::LayeredIndex;
 use self::normalized::NormalizedValues;
 use crate::fast_hash::FastMap;
 
@@ -374,7 +368,7 @@ impl RuleSet {
         }
         let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
-        Ok(buckets::buckets(self, namespace, request, &facts, wall))
+        Ok(explain::buckets(self, namespace, request, &facts, wall))
     }
 }
 

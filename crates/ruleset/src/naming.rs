@@ -14,7 +14,7 @@ use tollgate_rules::key::KeyBy;
 use tollgate_rules::pattern::Matcher;
 use tollgate_rules::spec::{LimitAlgorithm, LimitSpec, RuleFile, RuleSpec};
 
-use super::defaults::Defaults;
+use super::input::Defaults;
 
 /// Longest name before a digest is added to it.
 const BASE_MAX: usize = RULE_NAME_MAX - 17;

@@ -26,8 +26,8 @@ impl NormalizedValues {
     pub(crate) fn with<T>(&self, request: &Request<'_>, read: impl FnOnce(&Request<'_>) -> T) -> T {
         let mut custom: Vec<(&str, &str)> = request.custom.to_vec();
         for (index, value) in &self.custom {
-            if let Some((_, place)) = custom.get_mut(*index) {
-                *place = value;
+            if let Some((_, entry)) = custom.get_mut(*index) {
+                *entry = value;
             }
         }
         let mut rewritten = request.with_custom(&custom);

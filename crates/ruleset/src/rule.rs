@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Ask, AskedLimit, Digest, KeyHasher, Limit, LimitError, Owner, Purpose, Request, Sharing, Soft, Span,
+    Ask, AskedLimit, Concurrency, Digest, FixedWindow, Gcra, KeyHasher, Limit, LimitError, Owner, Purpose, Queue,
+    Quota, Request, Sharing, SlidingCounter, SlidingLog, Soft, Span, Time,
 };
 use tollgate_rules::pattern::Pattern;
-use tollgate_rules::spec::{Enforcement, LimitSpec, OnFail, RuleSpec};
+use tollgate_rules::spec::{Enforcement, LimitAlgorithm, LimitSpec, OnFail, RuleSpec};
 
 use super::attributes::AttrId;
-use super::limit::limit_of;
 use super::quota::CompiledQuota;
 use crate::envoy_rule::EnvoyRule;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
@@ -164,7 +164,7 @@ impl Rule {
 
     /// Number of buckets per key. Always 1 if nodes count locally: shards spread load over the shared store, and
     /// rounding up the node's share of each shard would exceed its share of the whole.
-    pub fn parts(&self) -> u64 {
+    pub fn shards(&self) -> u64 {
         match self.sharing {
             Sharing::Local => 1,
             _ => u64::from(self.spec.shards.max(1)),
@@ -173,7 +173,7 @@ impl Rule {
 
     /// The limit of one shard: as even as whole units allow; all shards add up to the whole.
     pub(super) fn shard(&self, limit: Limit, shard: u64) -> Limit {
-        let count = self.parts();
+        let count = self.shards();
         let part = |total: u64| total / count + u64::from(shard < total % count);
         limit.with_requests(part(limit.requests()), part(limit.capacity())).unwrap_or(limit)
     }
@@ -188,4 +188,34 @@ impl Rule {
             other => other,
         }
     }
+}
+
+pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
+    let window = Span::from_nanos(spec.window_ns);
+    Ok(match spec.algorithm {
+        LimitAlgorithm::LeakyBucket if let Some(max_delay) = spec.max_delay_ns => {
+            Limit::Queue(Queue::new(spec.requests, window, Span::from_nanos(max_delay))?)
+        }
+        LimitAlgorithm::TokenBucket | LimitAlgorithm::Gcra | LimitAlgorithm::LeakyBucket => {
+            let burst = spec.burst.unwrap_or(spec.requests);
+            // Usage above the capacity is kept as debt: it was reported, or charged although denied.
+            let counted = if rule.count_denied { burst } else { 0 };
+            let debt = rule.max_debt.unwrap_or(counted);
+            Limit::Gcra(Gcra::new(spec.requests, window, burst)?.with_max_debt(debt)?)
+        }
+        LimitAlgorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
+        LimitAlgorithm::SlidingWindowLog => Limit::SlidingLog(SlidingLog::new(spec.requests, window)?),
+        LimitAlgorithm::SlidingWindowCounter => Limit::SlidingCounter(SlidingCounter::new(spec.requests, window)?),
+        LimitAlgorithm::Quota => {
+            // The bounds of a period depend on the request's time: see `quota`.
+            let (end, next) = (Time::from_nanos(window.nanos()), Time::from_nanos(2 * window.nanos()));
+            match window.is_zero() {
+                true => Limit::Quota(Quota::lifetime(spec.requests)),
+                false => Limit::Quota(Quota::new(spec.requests, Time::ZERO, end, next)?),
+            }
+        }
+        LimitAlgorithm::Concurrency => {
+            Limit::Concurrency(Concurrency::new(spec.slots, Span::from_nanos(spec.slot_ttl_ns))?)
+        }
+    })
 }

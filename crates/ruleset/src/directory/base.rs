@@ -8,8 +8,8 @@ use tollgate_core::{Digest, Secret};
 use tollgate_rules::Normalize;
 
 use super::DirectoryEntry;
-use super::names::NameTable;
 use super::overriding::PackedOverride;
+use super::texts::NameTable;
 use super::texts::{Profiles, Texts, ValuePool};
 
 /// Average number of digests in a stretch.
@@ -123,9 +123,9 @@ impl Base {
     fn index(&mut self) {
         let stretches = self.keys.len().div_ceil(STRETCH);
         let mut starts = Vec::with_capacity(stretches + 1);
-        for (place, key) in self.keys.iter().enumerate() {
+        for (index, key) in self.keys.iter().enumerate() {
             while starts.len() <= home(*key, stretches) {
-                starts.push(place as u32);
+                starts.push(index as u32);
             }
         }
         starts.resize(stretches + 1, self.keys.len() as u32);
@@ -143,9 +143,9 @@ impl Base {
 
     /// The entry of the identity at an index.
     #[inline]
-    pub(super) fn entry(&self, place: usize) -> DirectoryEntry<'_> {
-        let slot = self.slots.get(place).copied().unwrap_or(IdentitySlot { profile: Profiles::EMPTY, overrides: 0 });
-        let end = self.slots.get(place + 1).map_or(slot.overrides, |next| next.overrides);
+    pub(super) fn entry(&self, index: usize) -> DirectoryEntry<'_> {
+        let slot = self.slots.get(index).copied().unwrap_or(IdentitySlot { profile: Profiles::EMPTY, overrides: 0 });
+        let end = self.slots.get(index + 1).map_or(slot.overrides, |next| next.overrides);
         DirectoryEntry {
             pairs: self.profiles.get(slot.profile),
             texts: &self.texts,
@@ -156,7 +156,7 @@ impl Base {
 
     /// All identities with their entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = (Digest, DirectoryEntry<'_>)> {
-        self.keys.iter().enumerate().map(|(place, digest)| (*digest, self.entry(place)))
+        self.keys.iter().enumerate().map(|(index, digest)| (*digest, self.entry(index)))
     }
 
     /// An empty entry.

@@ -9,8 +9,8 @@ use tollgate_rules::spec::{ClientSpec, OverrideSpec};
 
 use super::base::{Base, BaseParts};
 use super::identity::Identity;
-use super::names::NameTable;
 use super::overriding::PackedOverride;
+use super::texts::NameTable;
 use super::texts::{AttributePair, Profiles, ValuePool};
 use super::{Delta, Directory, DirectoryEntry, attributes_of, first_names};
 

@@ -7,8 +7,8 @@ use tollgate_rules::spec::OverrideSpec;
 
 use super::base::Base;
 use super::identity::Identity;
-use super::names::NameTable;
 use super::overriding::PackedOverride;
+use super::texts::NameTable;
 use super::{DirectoryEntry, DirectoryRecord, TIER, attributes_of};
 use crate::fast_hash::FastMap;
 
@@ -79,7 +79,7 @@ impl Delta {
         let before = self.entries.get(&digest).cloned();
         match (&before, in_base) {
             (Some(before), _) => self.count_entry(before.entry(base), -1),
-            (None, Some(place)) => self.count_entry(base.entry(place), -1),
+            (None, Some(index)) => self.count_entry(base.entry(index), -1),
             (None, None) => {}
         }
         let replaced = self.read(base, known);

@@ -13,7 +13,6 @@ mod base;
 mod builder;
 mod delta;
 mod identity;
-mod names;
 mod overriding;
 mod texts;
 
@@ -31,8 +30,8 @@ pub use self::overriding::ActiveOverride;
 use self::base::Base;
 use self::delta::Delta;
 pub(crate) use self::identity::Identity;
-use self::names::NameTable;
 pub(crate) use self::overriding::PackedOverride;
+use self::texts::NameTable;
 use self::texts::{AttributePair, Texts};
 
 /// Clients and overrides of one namespace. Immutable and cheap to clone.
@@ -120,7 +119,7 @@ impl Directory {
         {
             return changed;
         }
-        self.base.find(digest).map(|place| self.base.entry(place))
+        self.base.find(digest).map(|index| self.base.entry(index))
     }
 
     /// The number of a rule, if any override refers to it.

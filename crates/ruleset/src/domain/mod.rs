@@ -17,14 +17,13 @@ use tollgate_rules::problem::{Problem, Problems};
 use tollgate_rules::spec::{Enforcement, LimitAlgorithm, LimitSpec, RuleSpec};
 
 use self::tree::{DescriptorTree, TreeMatch};
-use super::body::compile_body;
 use super::charges::{ChargeSink, ChargeTerms};
-use super::defaults::Defaults;
+use super::compile_rule::compile_body;
 use super::directories::BoundDirectories;
 use super::envoy_rule::{DescriptorLevel, EnvoyRule};
 use super::explain::{Applicability, Explanation, KeyPart};
 use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
-use super::input::{CompileOptions, DomainRules};
+use super::input::{CompileOptions, Defaults, DomainRules};
 use super::rule::{Rule, RuleBody, RuleId};
 use super::{CompiledNamespace, RuleSet};
 use crate::directory::{Identity, PackedOverride};

@@ -56,12 +56,12 @@ impl WildcardNodes {
             return self.all.iter().find(|wildcard| wildcard.matches(key, value)).map(|wildcard| wildcard.node);
         };
         let mut first: Option<(u32, NodeId)> = None;
-        index.candidates(key, value, &mut |place| {
-            if first.is_some_and(|(before, _)| before <= place) {
+        index.candidates(key, value, &mut |number| {
+            if first.is_some_and(|(before, _)| before <= number) {
                 return;
             }
-            if let Some(wildcard) = self.all.get(place as usize).filter(|wildcard| wildcard.matches(key, value)) {
-                first = Some((place, wildcard.node));
+            if let Some(wildcard) = self.all.get(number as usize).filter(|wildcard| wildcard.matches(key, value)) {
+                first = Some((number, wildcard.node));
             }
         });
         first.map(|(_, node)| node)
@@ -87,10 +87,10 @@ impl WildcardIndex {
             .collect();
         let counts = LiteralCounts::of(&conditions);
         let (mut by_key, mut by_value) = (Vec::new(), Vec::new());
-        for (condition, place) in conditions.iter().zip(0..) {
+        for (condition, index) in conditions.iter().zip(0..) {
             let IndexChoice::Attribute(name, matcher) = counts.choose(condition) else { continue };
             let literal = matcher.any.first().and_then(|pattern| counts.literal(name, pattern));
-            if name == KEY { &mut by_key } else { &mut by_value }.push((literal, place));
+            if name == KEY { &mut by_key } else { &mut by_value }.push((literal, index));
         }
         WildcardIndex { by_key: TextIndex::new(by_key), by_value: TextIndex::new(by_value) }
     }

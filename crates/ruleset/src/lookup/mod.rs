@@ -7,16 +7,14 @@
 //! on the number of patterns. Rejected: one automaton for whole globs, whose size is exponential in the number of
 //! patterns.
 
-mod affix;
-mod lists;
+mod matchers;
 mod networks;
 mod routes;
-mod substrings;
 mod texts;
 
 use smallvec::SmallVec;
 
-pub(crate) use self::lists::{IndexedEndpoint, IndexedMatcher};
+pub(crate) use self::matchers::{IndexedEndpoint, IndexedMatcher};
 pub(crate) use self::networks::NetworkIndex;
 pub(crate) use self::routes::{LowercasePath, RouteIndex};
 pub(crate) use self::texts::TextIndex;

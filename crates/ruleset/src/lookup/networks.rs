@@ -39,12 +39,12 @@ impl NetworkIndex {
         let mut sorted: Vec<(Cidr, Ids)> = by_network.into_iter().collect();
         sorted.sort_unstable_by_key(|(cidr, _)| *cidr);
         let mut open: Vec<(Cidr, u32)> = Vec::new();
-        for (place, (cidr, ids)) in sorted.into_iter().enumerate() {
+        for (at, (cidr, ids)) in sorted.into_iter().enumerate() {
             while open.last().is_some_and(|(around, _)| !around.covers(cidr.addr)) {
                 open.pop();
             }
-            let around = open.last().map_or(NONE, |(_, place)| *place);
-            open.push((cidr, place as u32));
+            let around = open.last().map_or(NONE, |(_, at)| *at);
+            open.push((cidr, at as u32));
             index.firsts.push(cidr.addr);
             index.networks.push(Network { cidr, around, ids });
         }
@@ -64,7 +64,7 @@ impl NetworkIndex {
     #[inline]
     fn find_around(&self, bits: u128, hit: &mut impl FnMut(u32)) {
         let after = self.firsts.partition_point(|first| *first <= bits);
-        let mut next = after.checked_sub(1).and_then(|place| self.networks.get(place));
+        let mut next = after.checked_sub(1).and_then(|index| self.networks.get(index));
         while let Some(network) = next {
             if network.cidr.covers(bits) {
                 network.ids.iter().for_each(|id| hit(*id));

@@ -35,7 +35,7 @@ fn shard((health, stats): (Health, PrimaryStats)) -> ShardFigures {
         ("own_delay", stats.own_delays),
     ];
     // A server has many error words; most never occur.
-    let refusals = stats.refusals.iter().filter(|(_, count)| *count > 0).copied();
+    let errors = stats.errors.iter().filter(|(_, count)| *count > 0).copied();
     ShardFigures {
         address: health.address.to_string(),
         state: state(health.phase),
@@ -47,7 +47,7 @@ fn shard((health, stats): (Health, PrimaryStats)) -> ShardFigures {
         checks: stats.requests,
         resent: stats.resent,
         reloads: stats.reloads,
-        errors: others.into_iter().chain(refusals).collect(),
+        errors: others.into_iter().chain(errors).collect(),
         epoch_changes: stats.epoch_changes,
         clock_steps: stats.clock_steps,
         waiting: stats.waiting,

@@ -81,7 +81,7 @@ impl StoreProbe {
 
 /// True if a script call got a reply other than an error.
 fn decided(stats: &PrimaryStats) -> bool {
-    stats.latency.count > stats.refusals.iter().map(|(_, count)| count).sum()
+    stats.latency.count > stats.errors.iter().map(|(_, count)| count).sum()
 }
 
 fn probed((health, error): (Health, Option<StoreError>)) -> ProbedShard {

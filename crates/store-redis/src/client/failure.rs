@@ -14,7 +14,7 @@ use super::slot::SLOTS;
 
 /// An error of a server, by the first word of its text. The rest of the text differs between servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+pub enum ErrorCode {
     /// `NOSCRIPT`: the server does not know the script (any more).
     NoScript,
     /// `MOVED`: another server serves the slot.
@@ -78,119 +78,121 @@ impl Treatment {
     }
 }
 
-impl Refusal {
-    /// All refusals, in the order of their counters.
-    pub const ALL: [Refusal; 17] = [
-        Refusal::NoScript,
-        Refusal::Moved,
-        Refusal::Ask,
-        Refusal::TryAgain,
-        Refusal::ClusterDown,
-        Refusal::ReadOnly,
-        Refusal::Loading,
-        Refusal::MasterDown,
-        Refusal::Busy,
-        Refusal::NoReplicas,
-        Refusal::OutOfMemory,
-        Refusal::NoAuth,
-        Refusal::WrongPass,
-        Refusal::NoPerm,
-        Refusal::MaxClients,
-        Refusal::Foreign,
-        Refusal::Other,
+impl ErrorCode {
+    /// All codes, in the order of their counters.
+    pub const ALL: [ErrorCode; 17] = [
+        ErrorCode::NoScript,
+        ErrorCode::Moved,
+        ErrorCode::Ask,
+        ErrorCode::TryAgain,
+        ErrorCode::ClusterDown,
+        ErrorCode::ReadOnly,
+        ErrorCode::Loading,
+        ErrorCode::MasterDown,
+        ErrorCode::Busy,
+        ErrorCode::NoReplicas,
+        ErrorCode::OutOfMemory,
+        ErrorCode::NoAuth,
+        ErrorCode::WrongPass,
+        ErrorCode::NoPerm,
+        ErrorCode::MaxClients,
+        ErrorCode::Foreign,
+        ErrorCode::Other,
     ];
 
-    /// The refusal in a reply, if the reply is an error.
-    pub fn of(reply: &RespValue) -> Option<Refusal> {
+    /// The code of a reply, if the reply is an error.
+    pub fn of(reply: &RespValue) -> Option<ErrorCode> {
         let RespValue::Error(text) = reply else { return None };
         Some(match reply.error_word()? {
-            b"NOSCRIPT" => Refusal::NoScript,
-            b"MOVED" => Refusal::Moved,
-            b"ASK" => Refusal::Ask,
-            b"TRYAGAIN" => Refusal::TryAgain,
-            b"CLUSTERDOWN" => Refusal::ClusterDown,
-            b"READONLY" => Refusal::ReadOnly,
-            b"LOADING" => Refusal::Loading,
-            b"MASTERDOWN" => Refusal::MasterDown,
-            b"BUSY" => Refusal::Busy,
-            b"NOREPLICAS" => Refusal::NoReplicas,
-            b"OOM" => Refusal::OutOfMemory,
-            b"NOAUTH" => Refusal::NoAuth,
-            b"WRONGPASS" => Refusal::WrongPass,
-            b"NOPERM" => Refusal::NoPerm,
-            b"ERR" if text.starts_with(b"ERR max number of clients reached") => Refusal::MaxClients,
-            _ => Refusal::Other,
+            b"NOSCRIPT" => ErrorCode::NoScript,
+            b"MOVED" => ErrorCode::Moved,
+            b"ASK" => ErrorCode::Ask,
+            b"TRYAGAIN" => ErrorCode::TryAgain,
+            b"CLUSTERDOWN" => ErrorCode::ClusterDown,
+            b"READONLY" => ErrorCode::ReadOnly,
+            b"LOADING" => ErrorCode::Loading,
+            b"MASTERDOWN" => ErrorCode::MasterDown,
+            b"BUSY" => ErrorCode::Busy,
+            b"NOREPLICAS" => ErrorCode::NoReplicas,
+            b"OOM" => ErrorCode::OutOfMemory,
+            b"NOAUTH" => ErrorCode::NoAuth,
+            b"WRONGPASS" => ErrorCode::WrongPass,
+            b"NOPERM" => ErrorCode::NoPerm,
+            b"ERR" if text.starts_with(b"ERR max number of clients reached") => ErrorCode::MaxClients,
+            _ => ErrorCode::Other,
         })
     }
 
     /// What it allows.
     pub const fn treatment(self) -> Treatment {
         match self {
-            Refusal::NoScript => Treatment::Reload,
-            Refusal::Moved | Refusal::Ask | Refusal::ReadOnly | Refusal::ClusterDown => Treatment::Redirect,
-            Refusal::TryAgain => Treatment::Again,
-            Refusal::Loading | Refusal::MasterDown | Refusal::Busy => Treatment::GiveUp(StoreErrorKind::Unavailable),
-            Refusal::NoReplicas | Refusal::OutOfMemory => Treatment::GiveUp(StoreErrorKind::Refused),
-            Refusal::NoAuth | Refusal::WrongPass | Refusal::NoPerm => Treatment::GiveUp(StoreErrorKind::Refused),
-            Refusal::MaxClients => Treatment::GiveUp(StoreErrorKind::Saturated),
-            Refusal::Foreign => Treatment::GiveUp(StoreErrorKind::Refused),
-            Refusal::Other => Treatment::Unknown,
+            ErrorCode::NoScript => Treatment::Reload,
+            ErrorCode::Moved | ErrorCode::Ask | ErrorCode::ReadOnly | ErrorCode::ClusterDown => Treatment::Redirect,
+            ErrorCode::TryAgain => Treatment::Again,
+            ErrorCode::Loading | ErrorCode::MasterDown | ErrorCode::Busy => {
+                Treatment::GiveUp(StoreErrorKind::Unavailable)
+            }
+            ErrorCode::NoReplicas | ErrorCode::OutOfMemory => Treatment::GiveUp(StoreErrorKind::Refused),
+            ErrorCode::NoAuth | ErrorCode::WrongPass | ErrorCode::NoPerm => Treatment::GiveUp(StoreErrorKind::Refused),
+            ErrorCode::MaxClients => Treatment::GiveUp(StoreErrorKind::Saturated),
+            ErrorCode::Foreign => Treatment::GiveUp(StoreErrorKind::Refused),
+            ErrorCode::Other => Treatment::Unknown,
         }
     }
 
     /// True if it counts as a failure of the server. A redirection proves that the server is healthy.
     pub const fn is_failure(self) -> bool {
-        use Refusal::{Ask, Foreign, Moved, NoScript, TryAgain};
+        use ErrorCode::{Ask, Foreign, Moved, NoScript, TryAgain};
         !matches!(self, NoScript | Moved | Ask | TryAgain | Foreign)
     }
 
     /// Its label in metrics.
     pub const fn name(self) -> &'static str {
         match self {
-            Refusal::NoScript => "noscript",
-            Refusal::Moved => "moved",
-            Refusal::Ask => "ask",
-            Refusal::TryAgain => "tryagain",
-            Refusal::ClusterDown => "clusterdown",
-            Refusal::ReadOnly => "readonly",
-            Refusal::Loading => "loading",
-            Refusal::MasterDown => "masterdown",
-            Refusal::Busy => "busy",
-            Refusal::NoReplicas => "noreplicas",
-            Refusal::OutOfMemory => "oom",
-            Refusal::NoAuth => "noauth",
-            Refusal::WrongPass => "wrongpass",
-            Refusal::NoPerm => "noperm",
-            Refusal::MaxClients => "maxclients",
-            Refusal::Foreign => "foreign",
-            Refusal::Other => "other",
+            ErrorCode::NoScript => "noscript",
+            ErrorCode::Moved => "moved",
+            ErrorCode::Ask => "ask",
+            ErrorCode::TryAgain => "tryagain",
+            ErrorCode::ClusterDown => "clusterdown",
+            ErrorCode::ReadOnly => "readonly",
+            ErrorCode::Loading => "loading",
+            ErrorCode::MasterDown => "masterdown",
+            ErrorCode::Busy => "busy",
+            ErrorCode::NoReplicas => "noreplicas",
+            ErrorCode::OutOfMemory => "oom",
+            ErrorCode::NoAuth => "noauth",
+            ErrorCode::WrongPass => "wrongpass",
+            ErrorCode::NoPerm => "noperm",
+            ErrorCode::MaxClients => "maxclients",
+            ErrorCode::Foreign => "foreign",
+            ErrorCode::Other => "other",
         }
     }
 
     /// What it means, in words.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Refusal::NoScript => "the server keeps forgetting the script",
-            Refusal::Moved => "another server has the slot",
-            Refusal::Ask => "another server has the key already",
-            Refusal::TryAgain => "the slot is migrating",
-            Refusal::ClusterDown => "the cluster has slots without a server",
-            Refusal::ReadOnly => "the server is a replica",
-            Refusal::Loading => "the server is still reading its data",
-            Refusal::MasterDown => "the server is a replica without its primary",
-            Refusal::Busy => "the server is busy running a script",
-            Refusal::NoReplicas => "the server has too few replicas to accept writes",
-            Refusal::OutOfMemory => "the server's memory is full",
-            Refusal::NoAuth => "the server requires a password",
-            Refusal::WrongPass => "the server does not accept user or password",
-            Refusal::NoPerm => "the user lacks a right (ACL)",
-            Refusal::MaxClients => "the server has reached its maximum number of clients",
-            Refusal::Foreign => "a key of ours holds something that is not a bucket",
-            Refusal::Other => "the server answered with an error",
+            ErrorCode::NoScript => "the server keeps forgetting the script",
+            ErrorCode::Moved => "another server has the slot",
+            ErrorCode::Ask => "another server has the key already",
+            ErrorCode::TryAgain => "the slot is migrating",
+            ErrorCode::ClusterDown => "the cluster has slots without a server",
+            ErrorCode::ReadOnly => "the server is a replica",
+            ErrorCode::Loading => "the server is still reading its data",
+            ErrorCode::MasterDown => "the server is a replica without its primary",
+            ErrorCode::Busy => "the server is busy running a script",
+            ErrorCode::NoReplicas => "the server has too few replicas to accept writes",
+            ErrorCode::OutOfMemory => "the server's memory is full",
+            ErrorCode::NoAuth => "the server requires a password",
+            ErrorCode::WrongPass => "the server does not accept user or password",
+            ErrorCode::NoPerm => "the user lacks a right (ACL)",
+            ErrorCode::MaxClients => "the server has reached its maximum number of clients",
+            ErrorCode::Foreign => "a key of ours holds something that is not a bucket",
+            ErrorCode::Other => "the server answered with an error",
         }
     }
 
-    /// Its index in [`Refusal::ALL`].
+    /// Its index in [`ErrorCode::ALL`].
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
@@ -239,19 +241,19 @@ pub enum Redirect {
 
 impl Redirect {
     /// Parses a redirection; `answered` is the host that sent it.
-    pub(crate) fn of(refusal: Refusal, reply: &RespValue, answered: &str) -> Option<Redirect> {
-        match refusal {
-            Refusal::ReadOnly => return Some(Redirect::ReadOnly),
-            Refusal::ClusterDown => return Some(Redirect::ClusterDown),
+    pub(crate) fn of(code: ErrorCode, reply: &RespValue, answered: &str) -> Option<Redirect> {
+        match code {
+            ErrorCode::ReadOnly => return Some(Redirect::ReadOnly),
+            ErrorCode::ClusterDown => return Some(Redirect::ClusterDown),
             _ => {}
         }
         let RespValue::Error(text) = reply else { return None };
         let mut words = std::str::from_utf8(text).ok()?.split(' ').skip(1);
         let slot = words.next()?.parse().ok().filter(|slot| *slot < SLOTS)?;
         let to = HostPort::from_redirect(words.next()?, answered)?;
-        match refusal {
-            Refusal::Moved => Some(Redirect::Moved { slot, to }),
-            Refusal::Ask => Some(Redirect::Ask { slot, to }),
+        match code {
+            ErrorCode::Moved => Some(Redirect::Moved { slot, to }),
+            ErrorCode::Ask => Some(Redirect::Ask { slot, to }),
             _ => None,
         }
     }
@@ -282,20 +284,20 @@ impl fmt::Display for Redirect {
         match self {
             Redirect::Moved { slot, to } => write!(f, "slot {slot} has moved to {to}"),
             Redirect::Ask { slot, to } => write!(f, "slot {slot} is moving to {to}"),
-            Redirect::ReadOnly => f.write_str(Refusal::ReadOnly.meaning()),
-            Redirect::ClusterDown => f.write_str(Refusal::ClusterDown.meaning()),
+            Redirect::ReadOnly => f.write_str(ErrorCode::ReadOnly.meaning()),
+            Redirect::ClusterDown => f.write_str(ErrorCode::ClusterDown.meaning()),
         }
     }
 }
 
 /// An error in words: its meaning, and its code if it is unknown.
-pub(crate) fn meaning_of(refusal: Refusal, reply: &RespValue) -> String {
+pub(crate) fn meaning_of(code: ErrorCode, reply: &RespValue) -> String {
     let word = reply.error_word().unwrap_or_default();
     // The code only: the text behind it may repeat the request.
     let is_word = !word.is_empty() && word.len() <= 20 && word.iter().all(u8::is_ascii_uppercase);
-    match (refusal, is_word) {
-        (Refusal::Other, true) => format!("{} ({})", refusal.meaning(), String::from_utf8_lossy(word)),
-        _ => refusal.meaning().to_owned(),
+    match (code, is_word) {
+        (ErrorCode::Other, true) => format!("{} ({})", code.meaning(), String::from_utf8_lossy(word)),
+        _ => code.meaning().to_owned(),
     }
 }
 

@@ -3,7 +3,6 @@
 //! It knows neither Lua nor buckets, and imports nothing from `store`.
 
 pub(crate) mod address;
-pub(crate) mod atomic_breaker;
 pub(crate) mod backoff;
 pub mod breaker;
 pub mod clock;
@@ -15,7 +14,6 @@ pub(crate) mod info;
 pub(crate) mod lineage;
 pub(crate) mod nodes;
 pub(crate) mod password;
-pub(crate) mod pending;
 pub(crate) mod queue;
 pub(crate) mod slot;
 pub(crate) mod timer_lag;

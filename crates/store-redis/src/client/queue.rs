@@ -1,15 +1,24 @@
-//! The queue in front of the connections of a primary: bounded, first in, first out, without timers.
+//! Calls between their callers and the connections of a primary: the queue, and the state of each call.
 //!
-//! An idle driver leaves its waker here; a push takes the waker and wakes it. Calls that arrive while all drivers are
-//! busy are taken together by the first driver that becomes idle.
+//! The queue is bounded, first in, first out, without timers. An idle driver leaves its waker here; a push takes the
+//! waker and wakes it. Calls that arrive while all drivers are busy are taken together by the first driver that becomes
+//! idle.
+//!
+//! A call is one allocation for the request, its state and its result. Its state decides what a timeout means: a call
+//! that the driver has not claimed is withdrawn and was never sent; a claimed call may have been sent and cannot be
+//! recalled.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
+use tollgate_core::Time;
 use tollgate_store::StoreError;
+
+use super::failure::Redirect;
 
 /// A call that can wait in the queue.
 pub(crate) trait Queued: fmt::Debug {
@@ -125,64 +134,151 @@ impl<C: Queued> CallQueue<C> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
+/// The result of a call, or why there is none.
+pub(crate) type CallResult<W, A> = Result<A, Retry<W>>;
 
-    use tollgate_core::Time;
-    use tollgate_store::StoreErrorKind;
+/// Why a call has no result, and whether it may be sent again.
+#[derive(Debug)]
+pub(crate) enum Retry<W> {
+    /// The call failed.
+    Failed(StoreError),
+    /// The call reached the store after its deadline and charged nothing; the work is returned.
+    Expired(W),
+    /// The slot is migrating.
+    TryAgain(W),
+    /// A batch contained a value that is not a bucket; each of its calls is sent again alone to find it.
+    Suspect(W),
+    /// Another server may execute it.
+    Redirected(Redirect, W),
+}
 
-    use super::*;
-    use crate::client::failure::error;
-    use crate::client::pending::{GaveUp, PendingCall, Retry, SendMode};
+/// How a call is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendMode {
+    /// Batched with other calls.
+    Joined,
+    /// In a batch of its own.
+    Alone,
+    /// In a batch of its own, preceded by `ASKING`.
+    Asking,
+}
 
-    type Work = Arc<PendingCall<(), ()>>;
+/// A call that waits for the driver, and whose caller waits for the result.
+#[derive(Debug)]
+pub(crate) struct PendingCall<W, A> {
+    /// The slot of its keys.
+    pub(crate) slot: u16,
+    /// How it is sent.
+    pub(crate) mode: SendMode,
+    /// When the caller stops waiting, by this node's clock.
+    pub(crate) deadline: Time,
+    state: Mutex<State<W, A>>,
+}
 
-    impl Queued for Work {
-        fn is_over(&self) -> bool {
-            PendingCall::is_over(self)
+#[derive(Debug)]
+enum State<W, A> {
+    Waiting(W, Option<Waker>),
+    Sent(Option<Waker>),
+    Answered(CallResult<W, A>),
+    Over,
+}
+
+/// The state of a call when its caller gave up.
+#[derive(Debug)]
+pub(crate) enum GaveUp<W, A> {
+    /// The driver had not claimed it: it was never sent.
+    Unsent,
+    /// It may have been sent.
+    Sent,
+    /// The result had just arrived.
+    Answered(CallResult<W, A>),
+}
+
+impl<W, A> PendingCall<W, A> {
+    pub(crate) fn new(work: W, slot: u16, mode: SendMode, deadline: Time) -> Arc<PendingCall<W, A>> {
+        Arc::new(PendingCall { slot, mode, deadline, state: Mutex::new(State::Waiting(work, None)) })
+    }
+
+    /// Takes the work to send it; `None` if the caller has gone.
+    pub(crate) fn claim(&self) -> Option<W> {
+        let mut state = self.state.lock();
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Waiting(work, waker) => {
+                *state = State::Sent(waker);
+                Some(work)
+            }
+            other => {
+                *state = other;
+                None
+            }
         }
+    }
 
-        fn fail(self, error: &StoreError) {
-            self.answer(Err(Retry::Failed(error.clone())));
+    /// True if it was claimed and has no result yet.
+    pub(crate) fn is_sent(&self) -> bool {
+        matches!(*self.state.lock(), State::Sent(_))
+    }
+
+    /// True if the caller does not wait any more.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(*self.state.lock(), State::Over)
+    }
+
+    /// Sets the result and wakes the caller.
+    pub(crate) fn answer(&self, reply: CallResult<W, A>) {
+        let mut state = self.state.lock();
+        let waker = match &mut *state {
+            State::Waiting(_, waker) | State::Sent(waker) => waker.take(),
+            State::Answered(_) | State::Over => return,
+        };
+        *state = State::Answered(reply);
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
-    fn call() -> Work {
-        PendingCall::new((), 0, SendMode::Joined, Time::ZERO)
+    /// Waits for the result.
+    pub(crate) async fn answered(&self) -> CallResult<W, A> {
+        poll_fn(|cx| self.poll(cx)).await
     }
 
-    #[test]
-    fn the_queue_is_bounded_and_withdrawn_calls_do_not_count() {
-        let (queue, calls) = (CallQueue::new(2), [call(), call(), call(), call()]);
-        let push = |place: usize| queue.push(calls[place].clone());
-        assert_eq!((push(0), push(1), push(2)), (Ok(()), Ok(()), Err(QueueError::Saturated)));
-        assert!(matches!(calls[0].give_up(), GaveUp::Unsent));
-        assert_eq!((push(2), push(3)), (Ok(()), Err(QueueError::Saturated)));
-        assert_eq!(queue.len(), 2);
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<CallResult<W, A>> {
+        let mut state = self.state.lock();
+        match &mut *state {
+            State::Waiting(_, waker) | State::Sent(waker) => {
+                match waker {
+                    Some(waker) => waker.clone_from(cx.waker()),
+                    None => *waker = Some(cx.waker().clone()),
+                }
+                Poll::Pending
+            }
+            State::Answered(_) => match std::mem::replace(&mut *state, State::Over) {
+                State::Answered(reply) => Poll::Ready(reply),
+                _ => Poll::Pending,
+            },
+            State::Over => Poll::Pending,
+        }
     }
 
-    #[tokio::test]
-    async fn waiting_calls_fail_when_the_primary_retires() {
-        let (queue, call) = (CallQueue::new(2), call());
-        queue.push(call.clone()).unwrap();
-        queue.retire(&error(StoreErrorKind::Unavailable, "gone"));
-        assert!(matches!(call.answered().await, Err(Retry::Failed(_))));
-        assert_eq!(queue.push(call), Err(QueueError::Retired));
-    }
-
-    #[tokio::test]
-    async fn a_driver_wakes_for_calls_and_when_all_are_woken() {
-        let queue: Arc<CallQueue<Work>> = Arc::new(CallQueue::new(2));
-        for wake in
-            [(|queue: &CallQueue<Work>| queue.wake_all()) as fn(&CallQueue<Work>), |queue| queue.push(call()).unwrap()]
-        {
-            let same = queue.clone();
-            let waiting = tokio::spawn(async move { same.wait_for_calls(0).await });
-            tokio::task::yield_now().await;
-            assert!(!waiting.is_finished());
-            wake(&queue);
-            waiting.await.unwrap();
+    /// Stops waiting.
+    pub(crate) fn give_up(&self) -> GaveUp<W, A> {
+        match std::mem::replace(&mut *self.state.lock(), State::Over) {
+            State::Waiting(..) => GaveUp::Unsent,
+            State::Sent(_) | State::Over => GaveUp::Sent,
+            State::Answered(reply) => GaveUp::Answered(reply),
         }
     }
 }
+
+/// Gives the call up when its caller is dropped.
+pub(crate) struct WithdrawOnDrop<W, A>(pub(crate) Arc<PendingCall<W, A>>);
+
+impl<W, A> Drop for WithdrawOnDrop<W, A> {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,7 @@
 use tollgate_core::Span;
 use tollgate_store::StoreError;
 
-use super::redis_store::RedisStore;
-use super::redis_store::unavailable;
+use super::redis_store::{RedisStore, unavailable};
 use crate::client::slot::slot_of;
 
 /// The key of the fingerprint.

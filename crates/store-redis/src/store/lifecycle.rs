@@ -9,10 +9,8 @@ use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, random};
 
 use super::primary::Health;
-use super::redis_store::RedisStore;
-use super::redis_store::unavailable;
-use super::slot_stats::SlotStats;
-use super::stats::PrimaryStats;
+use super::redis_store::{RedisStore, unavailable};
+use super::stats::{PrimaryStats, SlotStats};
 use crate::client::failure::error;
 use crate::client::slot::slot_of;
 

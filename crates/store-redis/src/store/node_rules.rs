@@ -7,8 +7,7 @@
 use tollgate_core::Span;
 use tollgate_store::StoreError;
 
-use super::redis_store::RedisStore;
-use super::redis_store::unavailable;
+use super::redis_store::{RedisStore, unavailable};
 use crate::client::slot::slot_of;
 
 /// The key of the fingerprints: a sorted set of `FINGERPRINT NODE` by the second of the last publication.

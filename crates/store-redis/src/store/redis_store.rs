@@ -1,4 +1,9 @@
 //! The store that a fleet shares.
+//!
+//! A script can access one slot of a cluster. Charges of one identity share a slot and are decided at once; a request
+//! that also has charges of other identities, such as a global limit, is decided slot by slot. The narrowest limit
+//! comes first: it denies most often, and a denial there costs the shared buckets nothing. In the opposite order, every
+//! denied request would be charged to a bucket that others use, and refunded.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +13,14 @@ use tollgate_core::{Ask, Charge, Clock, Outcome, Receipt, Source, Span, Time};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use super::budget::Budget;
-use super::group::{Group, groups};
 use super::key::BucketKey;
 use super::primary::Primary;
 use super::primary::memory::MemoryLevel;
 use super::script::{ScriptAnswer, ScriptRequest};
-use super::slot_stats::SlotCounters;
+use super::stats::SlotCounters;
 use crate::client::config::RedisConfig;
 use crate::client::context::RedisContext;
-use crate::client::failure::Redirected;
-use crate::client::failure::{Failure, Redirect};
+use crate::client::failure::{Failure, Redirect, Redirected};
 use crate::client::topology::Topology;
 
 /// Limit of an overflow bucket, as a multiple of its rule's limit.
@@ -60,20 +63,20 @@ impl RedisStore {
     ) -> Result<TakeResult, StoreError> {
         let groups = groups(charges, self.topology.is_split());
         let mut attempt = Attempt::new(charges);
-        let mut refused = None;
+        let mut denied_by = None;
         for (number, group) in groups.iter().enumerate() {
             match self.ask(&attempt, group, until).await {
                 Ok(ScriptAnswer::Taken { taken, outcomes, .. }) => {
                     attempt.enter(group, taken, &outcomes);
                     if !taken.allowed {
-                        refused = Some(number);
+                        denied_by = Some(number);
                         break;
                     }
                 }
-                Ok(ScriptAnswer::NoRoom(places)) => {
+                Ok(ScriptAnswer::NoRoom(indexes)) => {
                     self.undo(&mut attempt, groups.get(..number).unwrap_or_default());
-                    let place = |place: &usize| group.places.get(*place).copied();
-                    return Ok(TakeResult::NoRoom(places.iter().filter_map(place).collect()));
+                    let index = |index: &usize| group.charges.get(*index).copied();
+                    return Ok(TakeResult::NoRoom(indexes.iter().filter_map(index).collect()));
                 }
                 Err(error) => {
                     self.undo(&mut attempt, groups.get(..number).unwrap_or_default());
@@ -81,11 +84,11 @@ impl RedisStore {
                 }
             }
         }
-        if let Some(refusing) = refused {
-            self.figures.split(refusing);
-            self.undo(&mut attempt, groups.get(..refusing).unwrap_or_default());
-            attempt.refused = true;
-            for group in groups.get(refusing + 1..).unwrap_or_default() {
+        if let Some(denying) = denied_by {
+            self.figures.split(denying);
+            self.undo(&mut attempt, groups.get(..denying).unwrap_or_default());
+            attempt.denied = true;
+            for group in groups.get(denying + 1..).unwrap_or_default() {
                 // Limits that count denied requests count this one, and the others report how long to wait.
                 if let Ok(ScriptAnswer::Taken { taken, outcomes, .. }) = self.ask(&attempt, group, until).await {
                     attempt.enter(group, taken, &outcomes);
@@ -96,7 +99,7 @@ impl RedisStore {
         let outcome =
             |(charge, outcome): (&Charge, Option<Outcome>)| outcome.unwrap_or_else(|| charge.limit.unused(now));
         outcomes.extend(charges.iter().zip(attempt.outcomes).map(outcome));
-        Ok(TakeResult::Taken(Taken::new(refused.is_none(), now)))
+        Ok(TakeResult::Taken(Taken::new(denied_by.is_none(), now)))
     }
 
     /// Decides the charges of one slot, following redirections.
@@ -199,7 +202,7 @@ impl RedisStore {
             return false;
         }
         let now = self.clock.now();
-        let charges = group.places.iter().filter_map(|place| charges.get(*place));
+        let charges = group.charges.iter().filter_map(|index| charges.get(*index));
         charges
             .filter(|charge| !charge.owner.is_overflowing())
             .any(|charge| charge.ask.writes() && self.budget.is_spent(charge.owner.namespace, room, now))
@@ -208,7 +211,7 @@ impl RedisStore {
     fn count_made(&self, charges: &[Charge], group: &Group, answer: &ScriptAnswer, primary: &Primary) {
         let ScriptAnswer::Taken { made: made @ 1.., .. } = answer else { return };
         primary.record_new_buckets(*made);
-        if let Some(charge) = group.places.first().and_then(|place| charges.get(*place)) {
+        if let Some(charge) = group.charges.first().and_then(|index| charges.get(*index)) {
             self.budget.made(charge.owner.namespace, *made, self.clock.now());
         }
     }
@@ -226,27 +229,27 @@ struct Attempt<'a> {
     charges: &'a [Charge],
     outcomes: SmallVec<[Option<Outcome>; 1]>, // held while the store is asked, and most requests have one
     now: Time,
-    refused: bool,
+    denied: bool,
 }
 
 impl<'a> Attempt<'a> {
     fn new(charges: &'a [Charge]) -> Attempt<'a> {
         let outcomes = SmallVec::from_elem(None, charges.len());
-        Attempt { charges, outcomes, now: Time::ZERO, refused: false }
+        Attempt { charges, outcomes, now: Time::ZERO, denied: false }
     }
 
     fn request(&self, group: &Group, full: bool) -> ScriptRequest {
-        let mut charges = Vec::with_capacity(group.places.len());
-        charges.extend(group.places.iter().filter_map(|place| self.charges.get(*place)));
-        ScriptRequest { charges, refused: self.refused, full }
+        let mut charges = Vec::with_capacity(group.charges.len());
+        charges.extend(group.charges.iter().filter_map(|index| self.charges.get(*index)));
+        ScriptRequest { charges, denied: self.denied, full }
     }
 
     fn enter(&mut self, group: &Group, taken: Taken, outcomes: &[Outcome]) {
         self.now = taken.now;
-        for (place, outcome) in group.places.iter().zip(outcomes) {
-            let overflows = self.charges.get(*place).is_some_and(|charge| charge.owner.is_overflowing());
+        for (index, outcome) in group.charges.iter().zip(outcomes) {
+            let overflows = self.charges.get(*index).is_some_and(|charge| charge.owner.is_overflowing());
             let source = if overflows { Source::Overflow } else { outcome.source };
-            if let Some(entry) = self.outcomes.get_mut(*place) {
+            if let Some(entry) = self.outcomes.get_mut(*index) {
                 *entry = Some(Outcome { source, ..*outcome });
             }
         }
@@ -255,8 +258,8 @@ impl<'a> Attempt<'a> {
     /// Receipts for what the group was charged and a denied request would not have been.
     fn undo(&mut self, group: &Group) -> Vec<Receipt> {
         let mut receipts = Vec::new();
-        for place in &group.places {
-            let entry = self.charges.get(*place).zip(self.outcomes.get_mut(*place));
+        for index in &group.charges {
+            let entry = self.charges.get(*index).zip(self.outcomes.get_mut(*index));
             let Some((charge, Some(outcome))) = entry.map(|(charge, entry)| (charge, entry.as_mut())) else { continue };
             let stays = charge.count_denied || matches!(charge.ask, Ask::Force(_));
             if stays || outcome.granted == 0 {
@@ -277,9 +280,9 @@ impl Store for RedisStore {
         outcomes.clear();
         match self.take_all(charges, until, outcomes).await? {
             TakeResult::Taken(taken) => Ok(taken),
-            TakeResult::NoRoom(places) => {
-                self.figures.overflowed(places.len());
-                let redirect = |(place, charge): (usize, &Charge)| match places.contains(&place) {
+            TakeResult::NoRoom(indexes) => {
+                self.figures.overflowed(indexes.len());
+                let redirect = |(index, charge): (usize, &Charge)| match indexes.contains(&index) {
                     true => charge.overflowing(OVERFLOW_FACTOR),
                     false => *charge,
                 };
@@ -346,5 +349,60 @@ pub(crate) fn refused(detail: &str) -> StoreError {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore").field("url", &self.context.config.url).finish_non_exhaustive()
+    }
+}
+
+/// The charges of one slot, by their indexes in the request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) slot: u16,
+    pub(crate) charges: SmallVec<[usize; 4]>,
+}
+
+/// The groups of a request, in the order in which they are decided. Without a cluster there is one slot.
+pub(crate) fn groups(charges: &[Charge], split: bool) -> SmallVec<[Group; 2]> {
+    let mut groups: SmallVec<[Group; 2]> = SmallVec::new();
+    for (index, charge) in charges.iter().enumerate() {
+        let slot = if split { BucketKey::of(charge).slot() } else { 0 };
+        match groups.iter_mut().find(|group| group.slot == slot) {
+            Some(group) => group.charges.push(index),
+            None => groups.push(Group { slot, charges: SmallVec::from_slice(&[index]) }),
+        }
+    }
+    if groups.len() > 1 {
+        groups.sort_by_key(|group| group.charges.iter().filter_map(|index| charges.get(*index)).map(width).min());
+    }
+    groups
+}
+
+/// How many clients share a bucket, estimated by its rate: a limit per client is lower than a limit for all. In 2^-64
+/// units per nanosecond, so that ten a year and twenty a year differ.
+fn width(charge: &Charge) -> u128 {
+    (u128::from(charge.limit.requests()) << 64) / u128::from(charge.limit.window().nanos().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::{Digest, Limit};
+
+    use super::*;
+
+    fn charge(identity: u32, requests: u64) -> Charge {
+        let bucket = Digest([u64::from(identity), requests]);
+        Charge { identity, ..Charge::new(bucket, Limit::per_second(requests).unwrap(), 1) }
+    }
+
+    #[test]
+    fn one_identity_is_one_group_and_the_narrowest_comes_first() {
+        let charges = [charge(1, 100_000), charge(2, 1_000), charge(3, 10), charge(2, 5_000)];
+        let indexes: Vec<Vec<usize>> = groups(&charges, true).iter().map(|group| group.charges.to_vec()).collect();
+        assert_eq!(indexes, [vec![2], vec![1, 3], vec![0]]);
+    }
+
+    #[test]
+    fn a_store_that_is_not_split_decides_all_at_once() {
+        let charges = [charge(1, 100_000), charge(3, 10)];
+        assert_eq!(groups(&charges, false).len(), 1);
+        assert!(groups(&[], true).is_empty());
     }
 }

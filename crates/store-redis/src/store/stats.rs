@@ -1,11 +1,11 @@
-//! Counters of one primary.
+//! Counters of one primary, and of requests that span several slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::Span;
 
 use crate::client::breaker::Phase;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 
 /// Upper bounds of the buckets of [`Histogram`] for times, in microseconds; one more bucket counts longer times.
 pub const LATENCY_BOUNDS: [u64; 15] =
@@ -63,7 +63,7 @@ macro_rules! counters {
         #[derive(Debug)]
         pub(crate) struct Counters {
             $(pub(crate) $name: AtomicU64,)+
-            refusals: [AtomicU64; Refusal::ALL.len()],
+            errors: [AtomicU64; ErrorCode::ALL.len()],
             latency: Histogram<{ LATENCY_BOUNDS.len() }>,
             batches: Histogram<{ BATCH_BOUNDS.len() }>,
         }
@@ -72,8 +72,8 @@ macro_rules! counters {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct PrimaryStats {
             $($(#[$doc])+ pub $name: u64,)+
-            /// Errors of the server by code, in the order of [`Refusal::ALL`].
-            pub refusals: Vec<(&'static str, u64)>,
+            /// Errors of the server by code, in the order of [`ErrorCode::ALL`].
+            pub errors: Vec<(&'static str, u64)>,
             /// Time from writing a call to reading its reply, in microseconds.
             pub latency: Distribution,
             /// Requests per script call.
@@ -88,7 +88,7 @@ macro_rules! counters {
             pub(crate) fn new() -> Counters {
                 Counters {
                     $($name: AtomicU64::new(0),)+
-                    refusals: [const { AtomicU64::new(0) }; Refusal::ALL.len()],
+                    errors: [const { AtomicU64::new(0) }; ErrorCode::ALL.len()],
                     latency: Histogram::new(LATENCY_BOUNDS),
                     batches: Histogram::new(BATCH_BOUNDS),
                 }
@@ -96,10 +96,10 @@ macro_rules! counters {
 
             /// A snapshot.
             pub(crate) fn snapshot(&self, waiting: usize, phase: Phase) -> PrimaryStats {
-                let refusals = Refusal::ALL.iter().zip(&self.refusals);
+                let errors = ErrorCode::ALL.iter().zip(&self.errors);
                 PrimaryStats {
                     $($name: self.$name.load(Ordering::Relaxed),)+
-                    refusals: refusals.map(|(word, count)| (word.name(), count.load(Ordering::Relaxed))).collect(),
+                    errors: errors.map(|(word, count)| (word.name(), count.load(Ordering::Relaxed))).collect(),
                     latency: self.latency.distribution(),
                     batches: self.batches.distribution(),
                     waiting: waiting as u64,
@@ -112,7 +112,7 @@ macro_rules! counters {
             /// The sum, for several primaries; the worse phase of the two.
             pub fn and(mut self, other: &PrimaryStats) -> PrimaryStats {
                 $(self.$name += other.$name;)+
-                add_counts(&mut self.refusals, &other.refusals);
+                add_counts(&mut self.errors, &other.errors);
                 self.latency.add(&other.latency);
                 self.batches.add(&other.batches);
                 self.waiting += other.waiting;
@@ -140,7 +140,7 @@ counters! {
     resent,
     /// Calls that reached the store after their deadline and charged nothing.
     expired,
-    /// Requests refused because the queue was full.
+    /// Requests rejected because the queue was full.
     saturated,
     /// Requests that may or may not have been charged.
     indeterminate,
@@ -181,9 +181,9 @@ pub(crate) fn add(counter: &AtomicU64, by: usize) {
 }
 
 impl Counters {
-    /// Counts a refusal and returns how many of its kind there were.
-    pub(crate) fn count_refusal(&self, refusal: Refusal) -> u64 {
-        self.refusals.get(refusal.index()).map_or(0, |counter| counter.fetch_add(1, Ordering::Relaxed) + 1)
+    /// Counts an error and returns how many of its code there were.
+    pub(crate) fn count_error(&self, code: ErrorCode) -> u64 {
+        self.errors.get(code.index()).map_or(0, |counter| counter.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     pub(crate) fn record_latency(&self, span: Span) {
@@ -197,8 +197,8 @@ impl Counters {
 
 impl PrimaryStats {
     /// Number of errors of this kind.
-    pub fn refused(&self, refusal: Refusal) -> u64 {
-        self.refusals.get(refusal.index()).map_or(0, |(_, count)| *count)
+    pub fn errors_of(&self, code: ErrorCode) -> u64 {
+        self.errors.get(code.index()).map_or(0, |(_, count)| *count)
     }
 }
 
@@ -222,6 +222,54 @@ fn add_counts<K: Copy>(to: &mut Vec<(K, u64)>, from: &[(K, u64)]) {
     }
 }
 
+/// Counters of the store as a whole; each primary has its own besides.
+#[derive(Debug, Default)]
+pub(crate) struct SlotCounters {
+    overflowed: AtomicU64,
+    split: AtomicU64,
+    undone: AtomicU64,
+    overcharged: AtomicU64,
+}
+
+/// A snapshot of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotStats {
+    /// Charges moved to an overflow bucket because their namespace had created too many buckets.
+    pub overflowed: u64,
+    /// Requests that one slot denied after another had charged them.
+    pub split: u64,
+    /// Charges given back for them.
+    pub undone: u64,
+    /// Charges that could not be given back: clients got that much less than their limit.
+    pub overcharged: u64,
+}
+
+impl SlotCounters {
+    pub(crate) fn overflowed(&self, charges: usize) {
+        self.overflowed.fetch_add(charges as u64, Ordering::Relaxed);
+    }
+
+    /// A denial by the group at this index, after the groups before it had charged.
+    pub(crate) fn split(&self, index: usize) {
+        self.split.fetch_add(u64::from(index > 0), Ordering::Relaxed);
+    }
+
+    pub(crate) fn undone(&self, charges: usize) {
+        self.undone.fetch_add(charges as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn overcharged(&self, charges: usize) {
+        self.overcharged.fetch_add(charges as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> SlotStats {
+        let SlotCounters { overflowed, split, undone, overcharged } = self;
+        let [overflowed, split, undone, overcharged] =
+            [overflowed, split, undone, overcharged].map(|counter| counter.load(Ordering::Relaxed));
+        SlotStats { overflowed, split, undone, overcharged }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,13 +281,13 @@ mod tests {
             counters.record_latency(Span::from_nanos(micros * 1000));
         }
         counters.record_batch(3);
-        counters.count_refusal(Refusal::Busy);
+        counters.count_error(ErrorCode::Busy);
         increment(&counters.expired);
         let stats = counters.snapshot(5, Phase::Open);
         assert_eq!(stats.latency.buckets[..2], [(50, 2), (100, 1)]);
         assert_eq!((stats.latency.above, stats.latency.count, stats.latency.sum), (1, 4, 60_102));
         assert_eq!(stats.batches.buckets[2], (4, 1));
-        assert_eq!((stats.refused(Refusal::Busy), stats.refused(Refusal::Loading)), (1, 0));
+        assert_eq!((stats.errors_of(ErrorCode::Busy), stats.errors_of(ErrorCode::Loading)), (1, 0));
         assert_eq!((stats.expired, stats.waiting, stats.phase), (1, 5, Some(Phase::Open)));
     }
 

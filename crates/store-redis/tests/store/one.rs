@@ -4,7 +4,7 @@ use tollgate_core::{Gcra, Receipt, Source};
 use tollgate_lab::redis::{Flavour, RedisServer};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::BucketKey;
-use tollgate_store_redis::{ChangeListener, MemoryLevel, NodeRules, Refusal};
+use tollgate_store_redis::{ChangeListener, ErrorCode, MemoryLevel, NodeRules};
 
 use super::*;
 
@@ -147,7 +147,7 @@ async fn a_foreign_value_under_a_key_is_replaced_and_counted() {
     }
     assert_eq!(used(&store, &spoilt).await, 16 * 50);
     let (health, stats) = store.stats().primaries.remove(0);
-    assert_eq!((health.phase, stats.openings, stats.refused(Refusal::Foreign)), (Phase::Closed, 0, 1));
+    assert_eq!((health.phase, stats.openings, stats.errors_of(ErrorCode::Foreign)), (Phase::Closed, 0, 1));
 }
 
 #[tokio::test]

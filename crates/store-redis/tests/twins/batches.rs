@@ -68,7 +68,7 @@ impl Draw {
             let (ask, count_denied) = (self.ask(&limit), self.below(6) == 0);
             Charge { ask, enforcement, count_denied, soft, ..Charge::new(Digest([seed, number]), limit, 0) }
         });
-        ScriptRequest { charges: charges.collect(), refused: self.below(8) == 0, full: false }
+        ScriptRequest { charges: charges.collect(), denied: self.below(8) == 0, full: false }
     }
 }
 
@@ -80,7 +80,7 @@ fn refusing() -> Charge {
 
 fn expected(reference: &mut Reference, now: Time, request: &ScriptRequest) -> (bool, Vec<Outcome>) {
     let mut charges = request.charges.clone();
-    charges.extend(request.refused.then(refusing));
+    charges.extend(request.denied.then(refusing));
     let mut outcomes = reference.take(now, &charges);
     let passes = charges.iter().zip(&outcomes).all(|(charge, outcome)| outcome.allowed || !charge.is_enforced());
     outcomes.truncate(request.charges.len());
@@ -159,7 +159,7 @@ fn a_batch_ends_before_it_takes_too_long_but_takes_any_first_question() {
 #[test]
 fn no_charges_are_allowed() {
     let server = RedisServer::start();
-    let refused = ScriptRequest { refused: true, ..ScriptRequest::default() };
+    let refused = ScriptRequest { denied: true, ..ScriptRequest::default() };
     let answers = InRedis::connect(server.port()).ask(START, vec![asks(&[]), refused, asks(&[gcra(1)])]);
     let allowed: Vec<bool> =
         answers.iter().map(|answer| matches!(answer, ScriptAnswer::Taken { taken, .. } if taken.allowed)).collect();

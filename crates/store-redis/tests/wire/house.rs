@@ -71,7 +71,7 @@ pub fn peek(bucket: u64) -> Charge {
 }
 
 pub fn request(charge: Charge) -> ScriptRequest {
-    ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false }
+    ScriptRequest { charges: [charge].into_iter().collect(), denied: false, full: false }
 }
 
 /// Sends one charge and returns whether it passed.

@@ -122,7 +122,7 @@ impl InRedis {
 
 impl Subject for InRedis {
     fn take(&mut self, now: Time, charges: &[Charge]) -> Vec<Outcome> {
-        let request = ScriptRequest { charges: charges.into(), refused: false, full: false };
+        let request = ScriptRequest { charges: charges.into(), denied: false, full: false };
         match self.ask(now, vec![request]).pop() {
             Some(ScriptAnswer::Taken { outcomes, .. }) => outcomes,
             other => panic!("{other:?}"),

@@ -8,12 +8,11 @@ use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_resp::{RespValue, write_request};
 
-use super::error::{ConnectError, ConnectionLost};
-use super::wire::RedisConnection;
+use super::{ConnectError, ConnectionLost, RedisConnection};
 use crate::client::address::HostPort;
 use crate::client::config::RedisConfig;
 use crate::client::context::RedisContext;
-use crate::client::failure::{Refusal, meaning_of};
+use crate::client::failure::{ErrorCode, meaning_of};
 use crate::client::url::Login;
 
 /// What the server reported.
@@ -102,7 +101,7 @@ async fn greet(
             Step::Database => accepted(&reply, "SELECT")?,
             // The name is a courtesy for `CLIENT LIST`. A server with too many clients refuses its first request, which
             // may be this one.
-            Step::Name if Refusal::of(&reply) == Some(Refusal::MaxClients) => accepted(&reply, "connect")?,
+            Step::Name if ErrorCode::of(&reply) == Some(ErrorCode::MaxClients) => accepted(&reply, "connect")?,
             Step::Name => {}
             Step::Load(index) => {
                 accepted(&reply, "SCRIPT LOAD")?;
@@ -150,11 +149,15 @@ fn broken(broken: ConnectionLost) -> ConnectError {
 
 /// Errors are reported by their code and the step, never by their text: that may repeat the request.
 fn accepted(reply: &RespValue, step: &'static str) -> Result<(), ConnectError> {
-    match Refusal::of(reply) {
-        Some(Refusal::Other) if step == "AUTH" => Err(ConnectError::Refused(Refusal::WrongPass, step)),
-        Some(Refusal::Other) if step == "SELECT" => Err(ConnectError::Strange("there is no such database".to_owned())),
-        Some(Refusal::Other) => Err(ConnectError::Strange(format!("{} at {step}", meaning_of(Refusal::Other, reply)))),
-        Some(refusal) => Err(ConnectError::Refused(refusal, step)),
+    match ErrorCode::of(reply) {
+        Some(ErrorCode::Other) if step == "AUTH" => Err(ConnectError::ErrorReply(ErrorCode::WrongPass, step)),
+        Some(ErrorCode::Other) if step == "SELECT" => {
+            Err(ConnectError::Strange("there is no such database".to_owned()))
+        }
+        Some(ErrorCode::Other) => {
+            Err(ConnectError::Strange(format!("{} at {step}", meaning_of(ErrorCode::Other, reply))))
+        }
+        Some(code) => Err(ConnectError::ErrorReply(code, step)),
         None => Ok(()),
     }
 }

@@ -4,12 +4,12 @@ use bytes::Bytes;
 
 use super::*;
 
-fn refusal(text: &'static str) -> Refusal {
-    Refusal::of(&RespValue::Error(Bytes::from_static(text.as_bytes()))).unwrap()
+fn code(text: &'static str) -> ErrorCode {
+    ErrorCode::of(&RespValue::Error(Bytes::from_static(text.as_bytes()))).unwrap()
 }
 
 fn treatment(text: &'static str) -> Treatment {
-    refusal(text).treatment()
+    code(text).treatment()
 }
 
 use StoreErrorKind::{Refused, Saturated, Unavailable};
@@ -62,14 +62,14 @@ fn everything_else_may_have_been_charged() {
     {
         assert_eq!(treatment(text), Treatment::Unknown, "{text:?}");
     }
-    assert_eq!(Refusal::of(&RespValue::Text(Bytes::from_static(b"MOVED"))), None);
+    assert_eq!(ErrorCode::of(&RespValue::Text(Bytes::from_static(b"MOVED"))), None);
 }
 
 #[test]
 fn redirections_are_read() {
     let read = |text: &'static str| {
         let value = RespValue::Error(Bytes::from_static(text.as_bytes()));
-        Redirect::of(refusal(text), &value, "10.0.0.7")
+        Redirect::of(code(text), &value, "10.0.0.7")
     };
     let to = |host, port| HostPort::new(host, port);
     assert_eq!(read("MOVED 3999 127.0.0.1:6381"), Some(Redirect::Moved { slot: 3999, to: to("127.0.0.1", 6381) }));
@@ -84,16 +84,16 @@ fn redirections_are_read() {
 
 #[test]
 fn an_unknown_error_is_reported_by_its_code_alone() {
-    let told = |text: &'static str| meaning_of(refusal(text), &RespValue::Error(Bytes::from_static(text.as_bytes())));
+    let told = |text: &'static str| meaning_of(code(text), &RespValue::Error(Bytes::from_static(text.as_bytes())));
     assert_eq!(told("MISCONF Redis is configured to save RDB"), "the server answered with an error (MISCONF)");
     assert_eq!(told("hunter2"), "the server answered with an error");
-    assert_eq!(told("BUSY hunter2"), Refusal::Busy.meaning());
+    assert_eq!(told("BUSY hunter2"), ErrorCode::Busy.meaning());
 }
 
 #[test]
 fn every_refusal_has_its_place_and_its_own_name() {
-    for (place, refusal) in Refusal::ALL.into_iter().enumerate() {
-        assert_eq!(refusal.index(), place);
-        assert_eq!(Refusal::ALL.iter().filter(|other| other.name() == refusal.name()).count(), 1);
+    for (place, code) in ErrorCode::ALL.into_iter().enumerate() {
+        assert_eq!(code.index(), place);
+        assert_eq!(ErrorCode::ALL.iter().filter(|other| other.name() == code.name()).count(), 1);
     }
 }

@@ -1,19 +1,20 @@
 //! The topology: one server, the primary that Sentinels name, or the primaries of a cluster.
 
 mod cluster;
-mod lookup;
 mod sentinel;
-mod server;
-mod slot_map;
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time;
+use tollgate_resp::RespValue;
 
 use self::cluster::ClusterTopology;
 use self::sentinel::SentinelTopology;
-pub(crate) use self::server::{ManagedServer, StartServer};
 use crate::client::address::HostPort;
+use crate::client::connection::{RedisConnection, SLOT_MAP_BYTES};
 use crate::client::context::RedisContext;
-use crate::client::url::Layout;
+use crate::client::url::{Layout, Login};
 
 /// Which primary serves which slot.
 pub(crate) enum Topology<P> {
@@ -73,4 +74,37 @@ impl<P: ManagedServer> Topology<P> {
         }
         self.primaries().iter().for_each(|primary| primary.retire());
     }
+}
+
+/// A primary that the topology starts and retires.
+pub(crate) trait ManagedServer: Send + Sync + 'static {
+    /// Its address.
+    fn address(&self) -> &HostPort;
+    /// Tells it which slots of a cluster it serves.
+    fn assign_slots(&self, is_served: &dyn Fn(u16) -> bool);
+    /// Ends its use.
+    fn retire(&self);
+}
+
+/// Starts to use the primary at an address.
+pub(crate) type StartServer<P> = Arc<dyn Fn(HostPort) -> Arc<P> + Send + Sync>;
+
+/// Minimum pause between lookups: more of them do not help a store that is down.
+const LOOK_PAUSE: Duration = Duration::from_millis(250);
+
+/// Waits until a call was redirected or found no server, or until the next regular lookup.
+pub(super) async fn until_topology_changed(context: &RedisContext, at_most: Duration) {
+    let _ = time::timeout(at_most, context.topology_changed.notified()).await;
+    time::sleep(LOOK_PAUSE).await;
+}
+
+/// Connects to a server, sends one command and closes the connection.
+pub(super) async fn ask_once(
+    context: &RedisContext,
+    at: &HostPort,
+    login: Option<&Login>,
+    command: &[&[u8]],
+) -> Option<RespValue> {
+    let mut connection = RedisConnection::open_bare(context, at, login).await.ok()?;
+    time::timeout(context.config.connect_timeout.into(), connection.call_for(command, SLOT_MAP_BYTES)).await.ok()?.ok()
 }

@@ -13,8 +13,7 @@ use tokio::task::JoinHandle;
 use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
-use super::lookup::{ask_once, until_topology_changed};
-use super::server::{ManagedServer, StartServer};
+use super::{ManagedServer, StartServer, ask_once, until_topology_changed};
 use crate::client::address::HostPort;
 use crate::client::context::RedisContext;
 use crate::client::url::Layout;

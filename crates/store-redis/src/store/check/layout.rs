@@ -9,7 +9,7 @@ use super::server;
 use crate::client::address::HostPort;
 use crate::client::connection::{RedisConnection, SLOT_MAP_BYTES};
 use crate::client::context::RedisContext;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 use crate::client::slot::SLOTS;
 use crate::store::key::BucketKey;
 
@@ -55,9 +55,9 @@ pub(crate) async fn primary_by(context: &RedisContext, host: &HostPort, master: 
         RedisConnection::open_bare(context, host, login).await.map_err(|why| server::unreached(host, &why))?;
     let reply = connection.call(&[b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", master.as_bytes()]).await;
     let reply = reply.map_err(|why| Finding::problem(format!("Sentinel {host}: {why}"), "look into its log"))?;
-    if let Some(refusal) = Refusal::of(&reply) {
+    if let Some(code) = ErrorCode::of(&reply) {
         let help = "is that a Sentinel? Their port is usually 26379";
-        return Err(Finding::problem(format!("Sentinel {host}: {}", refusal.meaning()), help));
+        return Err(Finding::problem(format!("Sentinel {host}: {}", code.meaning()), help));
     }
     let named = reply.array().and_then(|parts| {
         let [host, port] = parts else { return None };

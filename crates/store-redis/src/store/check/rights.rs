@@ -7,7 +7,7 @@ use tollgate_store::random;
 
 use super::finding::Finding;
 use crate::client::connection::RedisConnection;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 use crate::store::key::BucketKey;
 use crate::store::script::{Batch, BatchReply, Returns, Script, ScriptAnswer, ScriptCall, ScriptRequest};
 
@@ -105,7 +105,7 @@ async fn scripts(
         let ask = if matches!(limit, Limit::Concurrency(_)) { Ask::Hold(SlotId(7)) } else { Ask::Consume(1) };
         let charge = Charge { ask, identity, ..Charge::new(bucket, limit, 1) };
         for _ in 0..2 {
-            let request = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
+            let request = ScriptRequest { charges: [charge].into_iter().collect(), denied: false, full: false };
             let mut batch = Batch::new(deadline, now);
             let _ = batch.try_push(request);
             let hash = hashes.get(batch.script().index()).map_or(&[] as &[u8], |hash| hash);
@@ -154,18 +154,18 @@ async fn call(connection: &mut RedisConnection, encode: impl FnOnce(&mut Vec<u8>
 }
 
 fn accepted(reply: &RespValue, what: &str) -> Result<(), Finding> {
-    let (Some(refusal), RespValue::Error(text)) = (Refusal::of(reply), reply) else { return Ok(()) };
+    let (Some(code), RespValue::Error(text)) = (ErrorCode::of(reply), reply) else { return Ok(()) };
     let text: String = String::from_utf8_lossy(text).chars().take(200).collect();
-    let help = match refusal {
-        Refusal::NoPerm => format!("give it all rights we need: {}", acl_user("USER", "PASSWORD")),
-        Refusal::OutOfMemory => "raise maxmemory: counters cannot be written".to_owned(),
-        Refusal::ReadOnly => "use the primary, or redis-sentinel:// to find it".to_owned(),
-        Refusal::Other if text.contains("executing the script") || text.contains("ACL failure in script") => {
+    let help = match code {
+        ErrorCode::NoPerm => format!("give it all rights we need: {}", acl_user("USER", "PASSWORD")),
+        ErrorCode::OutOfMemory => "raise maxmemory: counters cannot be written".to_owned(),
+        ErrorCode::ReadOnly => "use the primary, or redis-sentinel:// to find it".to_owned(),
+        ErrorCode::Other if text.contains("executing the script") || text.contains("ACL failure in script") => {
             format!("give it all rights we need: {}", acl_user("USER", "PASSWORD"))
         }
         _ => "see the message of the server".to_owned(),
     };
-    Err(Finding::problem(format!("{what}: {} ({text})", refusal.meaning()), help))
+    Err(Finding::problem(format!("{what}: {} ({text})", code.meaning()), help))
 }
 
 fn interrupted(why: &dyn std::fmt::Display) -> Finding {

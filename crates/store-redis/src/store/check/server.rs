@@ -10,7 +10,7 @@ use crate::client::address::HostPort;
 use crate::client::clock::ClockEstimate;
 use crate::client::connection::{ConnectError, Handshake, RedisConnection, parse_time, resolve};
 use crate::client::context::RedisContext;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 use crate::client::info::Info;
 use crate::client::url::Layout;
 use crate::store::script::Script;
@@ -25,7 +25,7 @@ const APART: Span = Span::from_secs(1);
 /// Checks the server at this address; it serves the keys of `identity`.
 pub(super) async fn look(context: &Arc<RedisContext>, at: &HostPort, identity: u32, findings: &mut Vec<Finding>) {
     let opened = match resolve(at).await {
-        Ok(places) => RedisConnection::open(context, at, &places, &Script::TEXTS).await,
+        Ok(places) => RedisConnection::open(context, at, &places, &Script::texts()).await,
         Err(error) => Err(error),
     };
     let (mut connection, greeting) = match opened {
@@ -71,13 +71,17 @@ pub(crate) fn unreached(at: &HostPort, why: &ConnectError) -> Finding {
         }
         ConnectError::Untrusted(_) => "name the authority that signed its certificate with `ca`".to_owned(),
         ConnectError::Strange(_) => "is that a Redis or Valkey server, and does it want TLS (rediss://)?".to_owned(),
-        ConnectError::Refused(Refusal::NoAuth, _) => "put the password into the URL: redis://user:password@host".into(),
-        ConnectError::Refused(Refusal::WrongPass, _) => "look at user and password in the URL".to_owned(),
-        ConnectError::Refused(Refusal::NoPerm, _) => {
+        ConnectError::ErrorReply(ErrorCode::NoAuth, _) => {
+            "put the password into the URL: redis://user:password@host".into()
+        }
+        ConnectError::ErrorReply(ErrorCode::WrongPass, _) => "look at user and password in the URL".to_owned(),
+        ConnectError::ErrorReply(ErrorCode::NoPerm, _) => {
             format!("give it all rights we need: {}", rights::acl_user("USER", "PASSWORD"))
         }
-        ConnectError::Refused(Refusal::MaxClients, _) => "raise maxclients, or close what is not needed".to_owned(),
-        ConnectError::Refused(..) => "wait, or look into the server's log".to_owned(),
+        ConnectError::ErrorReply(ErrorCode::MaxClients, _) => {
+            "raise maxclients, or close what is not needed".to_owned()
+        }
+        ConnectError::ErrorReply(..) => "wait, or look into the server's log".to_owned(),
     };
     Finding::problem(format!("{at}: {why}"), help)
 }

@@ -14,7 +14,7 @@ use crate::client::address::HostPort;
 use crate::client::config::RedisConfig;
 use crate::client::connection::{RedisConnection, parse_time, resolve};
 use crate::client::context::RedisContext;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 use crate::client::slot::{SLOTS, slot_of};
 use crate::client::url::Layout;
 use crate::store::check::finding::{Finding, PATIENCE};
@@ -132,7 +132,7 @@ impl BucketReader {
     async fn get(&mut self, slot: u16, key: &[u8]) -> Result<(HostPort, RespValue), Finding> {
         let (server, connection) = self.connection(slot).await?;
         let reply = call(server, connection, &[b"GET", key]).await?;
-        match Refusal::of(&reply) {
+        match ErrorCode::of(&reply) {
             Some(_) => Err(unexpected(server, &reply)),
             None => Ok((server.clone(), reply)),
         }
@@ -149,7 +149,7 @@ impl BucketReader {
             Some(place) => place,
             None => {
                 let places = resolve(server).await.map_err(|why| unreached(server, &why))?;
-                let opened = RedisConnection::open(&self.context, server, &places, &Script::TEXTS).await;
+                let opened = RedisConnection::open(&self.context, server, &places, &Script::texts()).await;
                 let (connection, _) = opened.map_err(|why| unreached(server, &why))?;
                 self.connections.push((server.clone(), connection));
                 self.connections.len() - 1
@@ -220,10 +220,10 @@ async fn call(server: &HostPort, connection: &mut RedisConnection, command: &[&[
 }
 
 fn unexpected(server: &HostPort, reply: &RespValue) -> Finding {
-    let (what, help) = match Refusal::of(reply) {
-        Some(Refusal::NoPerm) => ("the user lacks a right", "`tollgate store check URL` names the rights"),
-        Some(Refusal::Moved | Refusal::Ask | Refusal::TryAgain) => ("the slot is being moved", "try again"),
-        Some(refusal) => (refusal.meaning(), "`tollgate store check URL` tells more"),
+    let (what, help) = match ErrorCode::of(reply) {
+        Some(ErrorCode::NoPerm) => ("the user lacks a right", "`tollgate store check URL` names the rights"),
+        Some(ErrorCode::Moved | ErrorCode::Ask | ErrorCode::TryAgain) => ("the slot is being moved", "try again"),
+        Some(code) => (code.meaning(), "`tollgate store check URL` tells more"),
         None => ("a reply that Redis does not give", "is that a Redis or Valkey server?"),
     };
     Finding::problem(format!("{server}: {what}"), help)

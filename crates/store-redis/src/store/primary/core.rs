@@ -7,24 +7,21 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::task::yield_now;
 use tokio::time::timeout;
 use tollgate_core::{Ask, Charge, Digest, Limit, Span, Time};
 use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 use tracing::{info, warn};
 
+use super::call::{Commands, PendingCommands, QueuedCall};
 use super::memory::{MemoryGauge, MemoryLevel, MemoryUse};
-use super::queued_call::{Commands, PendingCommands, QueuedCall};
 use crate::client::address::HostPort;
-use crate::client::atomic_breaker::AtomicBreaker;
-use crate::client::breaker::Phase;
+use crate::client::breaker::{AtomicBreaker, Phase};
 use crate::client::clock::ClockEstimate;
 use crate::client::connection::{self, ConnectError, Handshake, RedisConnection};
 use crate::client::context::RedisContext;
-use crate::client::failure::{Refusal, error};
-use crate::client::pending::{CallResult, GaveUp, PendingCall, Retry, SendMode, WithdrawOnDrop};
-use crate::client::queue::{CallQueue, QueueError};
+use crate::client::failure::{ErrorCode, error};
+use crate::client::queue::{CallQueue, PendingCall, Retry, SendMode};
 use crate::store::key::BucketKey;
 use crate::store::script::{Script, ScriptRequest};
 use crate::store::stats::{Counters, increment};
@@ -112,7 +109,7 @@ impl PrimaryCore {
         if !self.replica.swap(true, Ordering::Relaxed) {
             warn!(store = %self.address, "the server is a replica now: deciding without it");
             if self.is_barred() {
-                self.queue.fail_all(&error(StoreErrorKind::Unavailable, Refusal::ReadOnly.meaning()));
+                self.queue.fail_all(&error(StoreErrorKind::Unavailable, ErrorCode::ReadOnly.meaning()));
             }
         }
         self.context.topology_changed.notify_one();
@@ -174,7 +171,7 @@ impl PrimaryCore {
     /// Counts values under our keys that are not buckets. The log reports them at increasing intervals.
     pub(super) fn count_foreign(&self, values: u64) {
         for _ in 0..values {
-            let count = self.counters.count_refusal(Refusal::Foreign);
+            let count = self.counters.count_error(ErrorCode::Foreign);
             if count.is_power_of_two() {
                 warn!(store = %self.address, count, "replaced a value that is not a bucket");
             }
@@ -202,65 +199,8 @@ impl PrimaryCore {
         let limit = Limit::per_second(1).ok()?;
         let identity = self.identity.load(Ordering::Relaxed);
         let charge = Charge { ask: Ask::Peek(1), identity, ..Charge::new(Digest::default(), limit, 1) };
-        let request = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
+        let request = ScriptRequest { charges: [charge].into_iter().collect(), denied: false, full: false };
         Some((request, BucketKey::of(&charge).slot()))
-    }
-
-    /// Queues a call and waits for its result until its deadline.
-    pub(super) async fn wait<W, A>(
-        &self,
-        call: Arc<PendingCall<W, A>>,
-        queued: QueuedCall,
-        within: Span,
-    ) -> CallResult<W, A> {
-        let now = self.now();
-        if let Err(why) = self.breaker.pass(now) {
-            increment(&self.counters.turned_away);
-            return over(why);
-        }
-        if let Err(full) = self.queue.push(queued) {
-            return over(self.rejected(full));
-        }
-        let waiter = WithdrawOnDrop(call);
-        let left = waiter.0.deadline.since(now);
-        let reply = match timeout(left.into(), waiter.0.answered()).await {
-            Ok(reply) => return reply,
-            Err(_) => self.wait_on(&waiter.0, within).await,
-        };
-        reply.unwrap_or_else(|| match waiter.0.give_up() {
-            GaveUp::Answered(reply) => reply,
-            GaveUp::Sent => over(error(StoreErrorKind::Indeterminate, format!("no answer within {within}"))),
-            GaveUp::Unsent => over(self.withdrawn(within)),
-        })
-    }
-
-    /// The deadline passed, but perhaps only because this node did not read the reply: a result that the store computed
-    /// in time still counts. So replies that have arrived are read first, and a slow node waits as long again before it
-    /// decides what the store has probably decided already. The engine's own deadline bounds this wait.
-    async fn wait_on<W, A>(&self, call: &PendingCall<W, A>, within: Span) -> Option<CallResult<W, A>> {
-        let more = if self.is_behind() && call.is_sent() { within } else { Span::ZERO };
-        yield_now().await;
-        timeout(more.into(), call.answered()).await.ok()
-    }
-
-    fn rejected(&self, full: QueueError) -> StoreError {
-        match full {
-            QueueError::Saturated => {
-                increment(&self.counters.saturated);
-                error(StoreErrorKind::Saturated, format!("{} requests are waiting", self.context.config.max_waiting))
-            }
-            QueueError::Retired => error(StoreErrorKind::Unavailable, "the server is no longer used"),
-        }
-    }
-
-    fn withdrawn(&self, within: Span) -> StoreError {
-        increment(&self.counters.withdrawn);
-        let what = if self.is_connected() { "the connection was busy" } else { "there was no connection" };
-        let why = error(StoreErrorKind::Unavailable, format!("{what} for {within}"));
-        if self.is_patient(within) {
-            self.late(&why);
-        }
-        why
     }
 
     /// Whether a timeout of this length says something about the server: a very short one does not.
@@ -290,7 +230,7 @@ impl PrimaryCore {
     pub(super) async fn connect(&self) -> Result<(RedisConnection, Handshake), ConnectError> {
         increment(&self.counters.connects);
         let places = self.places().await?;
-        RedisConnection::open(&self.context, &self.address, &places, &Script::TEXTS).await
+        RedisConnection::open(&self.context, &self.address, &places, &Script::texts()).await
     }
 
     async fn places(&self) -> Result<Vec<SocketAddr>, ConnectError> {
@@ -318,9 +258,9 @@ impl PrimaryCore {
 
     /// True for the first driver that misses a script: one text per script and loss, also among several connections.
     /// `before` is how often each script had been sent as text, `loading` which scripts this driver is already sending.
-    pub(super) fn is_first_to_reload(&self, place: usize, before: &[u64], loading: &mut [bool]) -> bool {
+    pub(super) fn is_first_to_reload(&self, script: usize, before: &[u64], loading: &mut [bool]) -> bool {
         let (Some(count), Some(before), Some(loading)) =
-            (self.reloads.get(place), before.get(place), loading.get_mut(place))
+            (self.reloads.get(script), before.get(script), loading.get_mut(script))
         else {
             return true;
         };
@@ -402,8 +342,4 @@ impl PrimaryCore {
         let mut over = self.over.subscribe();
         let _ = timeout(span.into(), over.wait_for(|over| *over)).await;
     }
-}
-
-fn over<W, A>(why: StoreError) -> CallResult<W, A> {
-    Err(Retry::Failed(why))
 }

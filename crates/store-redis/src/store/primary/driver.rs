@@ -19,14 +19,13 @@ use tollgate_resp::RespValue;
 use tollgate_store::{StoreErrorKind, random};
 use tracing::debug;
 
+use super::call::{BatchBuilder, PipelinedCall, QueuedCall};
 use super::core::PrimaryCore;
 use super::in_flight::{Ended, InFlight};
-use super::pipelined_call::{BatchBuilder, PipelinedCall};
-use super::queued_call::QueuedCall;
 use crate::client::backoff::Backoff;
 use crate::client::connection::{Handshake, RedisConnection};
 use crate::client::failure::{Redirect, error};
-use crate::client::pending::{GaveUp, PendingCall, Retry, SendMode};
+use crate::client::queue::{GaveUp, PendingCall, Retry, SendMode};
 use crate::store::script::{self, Script};
 use crate::store::stats::{Counters, add, increment};
 
@@ -65,8 +64,8 @@ pub(super) async fn drive(core: Arc<PrimaryCore>, number: usize) {
             }
             Err(why) => {
                 increment(&core.counters.connect_failures);
-                if let Some(refusal) = why.refusal() {
-                    core.counters.count_refusal(refusal);
+                if let Some(code) = why.code() {
+                    core.counters.count_error(code);
                 }
                 debug!(store = %core.address, reason = %why, "no connection");
                 core.not_connected(&why);
@@ -298,12 +297,12 @@ impl Driver {
         let mut loading = [false; Script::ALL.len()];
         self.clear();
         for call in &calls {
-            let place = call.script().map_or(0, Script::index);
-            let how = if core.is_first_to_reload(place, before, &mut loading) {
+            let script = call.script().map_or(0, Script::index);
+            let how = if core.is_first_to_reload(script, before, &mut loading) {
                 increment(&core.counters.reloads);
                 script::ScriptCall::Text
             } else {
-                script::ScriptCall::Sha(self.hashes.get(place).map_or(&[], |hash| hash))
+                script::ScriptCall::Sha(self.hashes.get(script).map_or(&[], |hash| hash))
             };
             call.encode(how, &mut self.out);
             self.ends.push(self.out.len());

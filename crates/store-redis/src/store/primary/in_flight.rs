@@ -7,9 +7,9 @@ use tollgate_core::Time;
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
+use super::call::{CallOutcome, PipelinedCall};
 use super::core::PrimaryCore;
-use super::pipelined_call::{CallOutcome, PipelinedCall};
-use crate::client::failure::{Refusal, error};
+use crate::client::failure::{ErrorCode, error};
 use crate::store::script::Script;
 use crate::store::stats::{add, increment};
 
@@ -119,9 +119,9 @@ impl InFlight {
                     core.late(&error(StoreErrorKind::Unavailable, "calls reach the store after their deadline"));
                 }
             }
-            CallOutcome::Refused(refusal) => self.refused(refusal, core),
+            CallOutcome::Error(code) => self.on_error(code, core),
             CallOutcome::Unknown(call) => {
-                core.counters.count_refusal(Refusal::NoScript);
+                core.counters.count_error(ErrorCode::NoScript);
                 self.unknown_script.push(call);
             }
             CallOutcome::OutOfStep(what) => return Err(what),
@@ -129,14 +129,14 @@ impl InFlight {
         Ok(())
     }
 
-    fn refused(&mut self, refusal: Refusal, core: &PrimaryCore) {
-        core.counters.count_refusal(refusal);
-        if refusal == Refusal::ReadOnly {
+    fn on_error(&mut self, code: ErrorCode, core: &PrimaryCore) {
+        core.counters.count_error(code);
+        if code == ErrorCode::ReadOnly {
             core.mark_replica();
         }
-        if refusal.is_failure() {
-            let kind = refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
-            self.failed = Some(error(kind, refusal.meaning()));
+        if code.is_failure() {
+            let kind = code.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
+            self.failed = Some(error(kind, code.meaning()));
         } else {
             self.answered = true;
         }
@@ -147,7 +147,7 @@ impl InFlight {
         let (mut unknown_script, spare) = (std::mem::take(&mut self.unknown_script), std::mem::take(&mut self.calls));
         if self.again {
             for call in unknown_script.drain(..) {
-                let why = error(StoreErrorKind::Unavailable, Refusal::NoScript.meaning());
+                let why = error(StoreErrorKind::Unavailable, ErrorCode::NoScript.meaning());
                 call.fail(&why);
                 self.failed = Some(why);
             }
@@ -162,8 +162,8 @@ impl InFlight {
 
     /// The connection failed: calls that were not written completely were not executed, the others may have been.
     pub(super) fn abandon(self, why: &str) {
-        for (place, call) in self.calls.into_iter().enumerate() {
-            let sent = self.completed + place < self.written;
+        for (index, call) in self.calls.into_iter().enumerate() {
+            let sent = self.completed + index < self.written;
             call.fail(&error(if sent { StoreErrorKind::Indeterminate } else { StoreErrorKind::Unavailable }, why));
         }
         for call in self.unknown_script {

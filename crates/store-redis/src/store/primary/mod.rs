@@ -6,30 +6,31 @@
 //!                  bounded  takes all   requests share calls               in order
 //! ```
 
+mod call;
 mod core;
 mod driver;
 mod in_flight;
 pub(crate) mod memory;
-mod pipelined_call;
-mod queued_call;
 mod sweep;
 mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::task::yield_now;
+use tokio::time::timeout;
 use tollgate_core::{Receipt, Span, Time};
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
+use self::call::{PendingAsk, PendingReturn, QueuedCall};
 use self::core::PrimaryCore;
 use self::memory::MemoryLevel;
-use self::queued_call::{PendingAsk, PendingReturn, QueuedCall};
 use crate::client::address::HostPort;
 use crate::client::breaker::Phase;
 use crate::client::context::RedisContext;
-use crate::client::failure::{Failure, Redirect, Redirected, Refusal, error, meaning_of};
-use crate::client::pending::{PendingCall, Retry, SendMode};
+use crate::client::failure::{ErrorCode, Failure, Redirect, Redirected, error, meaning_of};
+use crate::client::queue::{CallResult, GaveUp, PendingCall, QueueError, Retry, SendMode, WithdrawOnDrop};
 use crate::client::topology::ManagedServer;
 use crate::store::key::BucketKey;
 use crate::store::script::{ScriptAnswer, ScriptRequest};
@@ -138,13 +139,13 @@ impl Primary {
         let Some(reply) = replies.into_iter().next() else {
             return Err(Failure::Store(error(StoreErrorKind::Indeterminate, "no reply")));
         };
-        let Some(refusal) = Refusal::of(&reply) else { return Ok(reply) };
-        self.core.counters.count_refusal(refusal);
-        if let Some(redirect) = Redirect::of(refusal, &reply, &self.core.address.host) {
+        let Some(code) = ErrorCode::of(&reply) else { return Ok(reply) };
+        self.core.counters.count_error(code);
+        if let Some(redirect) = Redirect::of(code, &reply, &self.core.address.host) {
             return Err(Failure::Redirected(Box::new(Redirected { redirect, work: () })));
         }
-        let kind = refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
-        Err(Failure::Store(error(kind, meaning_of(refusal, &reply))))
+        let kind = code.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
+        Err(Failure::Store(error(kind, meaning_of(code, &reply))))
     }
 
     /// Sends plain commands in one pipeline; one value per command, which may be an error.
@@ -233,8 +234,8 @@ impl Primary {
                 Retry::Expired(_) if resent || late => {
                     return Err(self.too_late("the call reached the store after its deadline"));
                 }
-                Retry::Suspect(_) if late => return Err(self.too_late(Refusal::Foreign.meaning())),
-                Retry::TryAgain(_) if resent || late => return Err(self.too_late(Refusal::TryAgain.meaning())),
+                Retry::Suspect(_) if late => return Err(self.too_late(ErrorCode::Foreign.meaning())),
+                Retry::TryAgain(_) if resent || late => return Err(self.too_late(ErrorCode::TryAgain.meaning())),
                 Retry::Expired(work) => work,
                 Retry::Suspect(work) => {
                     mode = SendMode::Alone;
@@ -260,6 +261,69 @@ impl Primary {
     fn too_late<W>(&self, what: &str) -> Failure<W> {
         Failure::Store(error(StoreErrorKind::Unavailable, what))
     }
+}
+
+impl PrimaryCore {
+    /// Queues a call and waits for its result until its deadline.
+    pub(super) async fn wait<W, A>(
+        &self,
+        call: Arc<PendingCall<W, A>>,
+        queued: QueuedCall,
+        within: Span,
+    ) -> CallResult<W, A> {
+        let now = self.now();
+        if let Err(why) = self.breaker.pass(now) {
+            increment(&self.counters.turned_away);
+            return failed(why);
+        }
+        if let Err(full) = self.queue.push(queued) {
+            return failed(self.rejected(full));
+        }
+        let waiter = WithdrawOnDrop(call);
+        let left = waiter.0.deadline.since(now);
+        let reply = match timeout(left.into(), waiter.0.answered()).await {
+            Ok(reply) => return reply,
+            Err(_) => self.wait_on(&waiter.0, within).await,
+        };
+        reply.unwrap_or_else(|| match waiter.0.give_up() {
+            GaveUp::Answered(reply) => reply,
+            GaveUp::Sent => failed(error(StoreErrorKind::Indeterminate, format!("no answer within {within}"))),
+            GaveUp::Unsent => failed(self.withdrawn(within)),
+        })
+    }
+
+    /// The deadline passed, but perhaps only because this node did not read the reply: a result that the store computed
+    /// in time still counts. So replies that have arrived are read first, and a slow node waits as long again before it
+    /// decides what the store has probably decided already. The engine's own deadline bounds this wait.
+    async fn wait_on<W, A>(&self, call: &PendingCall<W, A>, within: Span) -> Option<CallResult<W, A>> {
+        let more = if self.is_behind() && call.is_sent() { within } else { Span::ZERO };
+        yield_now().await;
+        timeout(more.into(), call.answered()).await.ok()
+    }
+
+    fn rejected(&self, full: QueueError) -> StoreError {
+        match full {
+            QueueError::Saturated => {
+                increment(&self.counters.saturated);
+                error(StoreErrorKind::Saturated, format!("{} requests are waiting", self.context.config.max_waiting))
+            }
+            QueueError::Retired => error(StoreErrorKind::Unavailable, "the server is no longer used"),
+        }
+    }
+
+    fn withdrawn(&self, within: Span) -> StoreError {
+        increment(&self.counters.withdrawn);
+        let what = if self.is_connected() { "the connection was busy" } else { "there was no connection" };
+        let why = error(StoreErrorKind::Unavailable, format!("{what} for {within}"));
+        if self.is_patient(within) {
+            self.late(&why);
+        }
+        why
+    }
+}
+
+fn failed<W, A>(why: StoreError) -> CallResult<W, A> {
+    Err(Retry::Failed(why))
 }
 
 impl ManagedServer for Primary {

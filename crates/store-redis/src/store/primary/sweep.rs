@@ -9,7 +9,7 @@ use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
 use super::core::PrimaryCore;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 use crate::store::key::BucketKey;
 use crate::store::stats::add;
 
@@ -42,7 +42,7 @@ impl Sweep {
         let scan: [&[&[u8]]; 1] = [&[b"SCAN", &self.cursor, b"MATCH", b"tg:{???}*", b"COUNT", STEP]];
         let Ok(replies) = core.pipeline(&scan, core.patience()).await else { return };
         let Some(reply) = replies.first() else { return };
-        if Refusal::of(reply) == Some(Refusal::NoPerm) {
+        if ErrorCode::of(reply) == Some(ErrorCode::NoPerm) {
             info!(store = %core.address(), "no permission for SCAN: buckets that lost their expiry are not searched");
             self.is_refused = true;
         }

@@ -15,7 +15,7 @@ use super::core::PrimaryCore;
 use super::memory::MemoryUse;
 use super::sweep::Sweep;
 use crate::client::connection::parse_time;
-use crate::client::failure::Refusal;
+use crate::client::failure::ErrorCode;
 use crate::client::info::Info;
 use crate::client::lineage::Lineage;
 use crate::store::stats::increment;
@@ -72,7 +72,7 @@ async fn check_lineage(core: &PrimaryCore) {
         core.observe_time(sent, core.now(), time);
     }
     let Some(about) = Info::of(about) else { return };
-    if about.is_replica() || Refusal::of(epoch) == Some(Refusal::ReadOnly) {
+    if about.is_replica() || ErrorCode::of(epoch) == Some(ErrorCode::ReadOnly) {
         core.mark_replica();
         return;
     }

@@ -5,11 +5,9 @@ use tollgate_core::{Charge, Digest, Limit, Time};
 use tollgate_resp::RespValue;
 use tollgate_store::Taken;
 
-use super::blob::Blob;
-use super::call::{Script, ScriptCall};
-use super::charge::{self, ChargePosition};
-use super::reply::{self, BadReply, BatchReply, OpenedReply, ScriptAnswer};
-use super::state::BucketValue;
+use super::encode::{self, Blob, ChargePosition, ScriptCall};
+use super::lua::Script;
+use super::reply::{self, BadReply, BatchReply, BucketValue, OpenedReply, ScriptAnswer};
 use crate::store::key::BucketKey;
 
 /// Charges per call: more would block the server for too long.
@@ -19,7 +17,7 @@ const CHARGE_BYTES: usize = 36;
 /// Approximate size of a bucket in the reply: fourteen numbers.
 const REPLY_BYTES: usize = 256;
 /// Marks a request as already denied, besides its number of charges.
-const REFUSED: u16 = 1 << 15;
+const DENIED: u16 = 1 << 15;
 /// Verdicts are digits to this base, this many per number: a number stays below 2^53.
 const VERDICT_BASE: i64 = 4;
 const VERDICTS_PER_NUMBER: usize = 24;
@@ -30,7 +28,7 @@ pub struct ScriptRequest {
     /// The charges; no two name the same bucket.
     pub charges: Vec<Charge>,
     /// Another slot has denied the request: only forced charges and those that count denied requests are recorded.
-    pub refused: bool,
+    pub denied: bool,
     /// No bucket may be created. A charge that needs one, and is not on an overflow bucket, is answered with
     /// [`ScriptAnswer::NoRoom`].
     pub full: bool,
@@ -44,7 +42,7 @@ pub struct Batch {
     requests: SmallVec<[ScriptRequest; 1]>,
     buckets: Vec<Bucket>,
     /// The index of the bucket of each charge, in order.
-    places: SmallVec<[u16; 8]>,
+    indexes: SmallVec<[u16; 8]>,
     /// All limits are token buckets or queues.
     is_gcra: bool,
     /// It holds a request that must be alone in its call.
@@ -63,7 +61,7 @@ struct Bucket {
 /// The verdict of the script on one request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    Refused,
+    Denied,
     Passed,
     NoRoom,
 }
@@ -77,7 +75,7 @@ impl Batch {
             estimate,
             requests: SmallVec::new(),
             buckets: Vec::new(),
-            places: SmallVec::new(),
+            indexes: SmallVec::new(),
             is_gcra: true,
             is_closed: false,
         }
@@ -85,15 +83,15 @@ impl Batch {
 
     /// Adds a request, or returns it if it belongs into another call. An empty batch takes every request.
     pub fn try_push(&mut self, request: ScriptRequest) -> Result<(), ScriptRequest> {
-        let is_alone = !request.charges.iter().all(|charge| charge::is_string(&charge.limit));
-        let is_too_long = self.places.len() + request.charges.len() > CHARGES_MAX;
+        let is_alone = !request.charges.iter().all(|charge| encode::is_string(&charge.limit));
+        let is_too_long = self.indexes.len() + request.charges.len() > CHARGES_MAX;
         if !self.requests.is_empty() && (self.is_closed || is_alone || is_too_long || self.is_other(&request)) {
             return Err(request);
         }
         for charge in &request.charges {
-            let place = self.place(charge);
-            self.places.push(place);
-            self.is_gcra &= charge::kind(&charge.limit) == charge::ARRIVAL;
+            let index = self.index_of(charge);
+            self.indexes.push(index);
+            self.is_gcra &= encode::kind(&charge.limit) == encode::ARRIVAL;
         }
         self.is_closed |= is_alone;
         self.requests.push(request);
@@ -103,7 +101,7 @@ impl Batch {
     /// True if the batch holds a bucket of the request under another algorithm: its value would be misread.
     fn is_other(&self, request: &ScriptRequest) -> bool {
         let differs = |charge: &Charge| {
-            let bucket = self.find(charge).and_then(|place| self.buckets.get(place));
+            let bucket = self.find(charge).and_then(|index| self.buckets.get(index));
             bucket.is_some_and(|bucket| bucket.limit.kind() != charge.limit.kind())
         };
         request.charges.iter().any(differs)
@@ -115,12 +113,12 @@ impl Batch {
         self.buckets.iter().position(is_it)
     }
 
-    fn place(&mut self, charge: &Charge) -> u16 {
-        let place = self.find(charge).unwrap_or_else(|| {
+    fn index_of(&mut self, charge: &Charge) -> u16 {
+        let index = self.find(charge).unwrap_or_else(|| {
             self.buckets.push(Bucket { digest: charge.bucket, limit: charge.limit, key: BucketKey::of(charge) });
             self.buckets.len() - 1
         });
-        place as u16 // far fewer than 2^16: a request has few charges, a batch at most CHARGES_MAX
+        index as u16 // far fewer than 2^16: a request has few charges, a batch at most CHARGES_MAX
     }
 
     /// The script that decides it.
@@ -155,17 +153,17 @@ impl Batch {
 
     /// Appends the command.
     pub fn encode(&self, call: ScriptCall<'_>, out: &mut Vec<u8>) {
-        let mut blob = Blob::with_capacity(9 + CHARGE_BYTES * self.places.len());
+        let mut blob = Blob::with_capacity(9 + CHARGE_BYTES * self.indexes.len());
         blob.nanos(self.deadline.nanos());
-        let mut places = self.places.iter();
+        let mut indexes = self.indexes.iter();
         for request in &self.requests {
             let many = request.charges.len() as u16;
-            let mut opens = if request.refused { many | REFUSED } else { many };
-            for (charge, key) in request.charges.iter().zip(&mut places) {
-                let place = ChargePosition { opens, key: key + 1, full: request.full, estimate: self.estimate };
+            let mut opens = if request.denied { many | DENIED } else { many };
+            for (charge, key) in request.charges.iter().zip(&mut indexes) {
+                let position = ChargePosition { opens, key: key + 1, full: request.full, estimate: self.estimate };
                 match charge.soft {
-                    None => charge::encode(charge, &charge.limit, place, &mut blob),
-                    Some(_) => charge::encode(charge, &charge.limit_at(self.estimate), place, &mut blob),
+                    None => encode::encode_charge(charge, &charge.limit, position, &mut blob),
+                    Some(_) => encode::encode_charge(charge, &charge.limit_at(self.estimate), position, &mut blob),
                 }
                 opens = 0;
             }
@@ -175,11 +173,11 @@ impl Batch {
 
     /// Reads the reply, and replays what the script did from the values it found.
     pub fn decode(&self, reply: &RespValue) -> Result<BatchReply, BadReply> {
-        let (now, told) = match reply::open(reply)? {
+        let (now, data) = match reply::open(reply)? {
             OpenedReply::Expired(now) => return Ok(BatchReply::Expired { now }),
-            OpenedReply::Told(now, told) => (now, told),
+            OpenedReply::Data(now, data) => (now, data),
         };
-        let [verdicts, values, rest @ ..] = told else {
+        let [verdicts, values, rest @ ..] = data else {
             return Err(BadReply::strange("reply without verdicts or values"));
         };
         let foreign = reply::foreign(rest.first())?;
@@ -187,9 +185,9 @@ impl Batch {
             return Err(BadReply::strange("reply without verdicts or values"));
         };
         let mut replay = Replay::new(self, now, values)?;
-        let mut verdicts = Verdicts { numbers: verdicts, asked: self.asked(), told: 0 };
+        let mut verdicts = Verdicts { numbers: verdicts, asked: self.asked(), read: 0 };
         let answers = self.requests.iter().map(|request| match request.charges.is_empty() {
-            true => Ok(nothing_asked(request, now)),
+            true => Ok(without_charges(request, now)),
             false => replay.answer(request, verdicts.next()?),
         });
         let answers = answers.collect::<Result<Vec<ScriptAnswer>, BadReply>>()?;
@@ -202,26 +200,26 @@ impl Batch {
     }
 }
 
-fn nothing_asked(request: &ScriptRequest, now: Time) -> ScriptAnswer {
-    ScriptAnswer::Taken { taken: Taken::new(!request.refused, now), outcomes: Vec::new(), made: 0 }
+fn without_charges(request: &ScriptRequest, now: Time) -> ScriptAnswer {
+    ScriptAnswer::Taken { taken: Taken::new(!request.denied, now), outcomes: Vec::new(), made: 0 }
 }
 
 /// The verdicts, decoded from the numbers that carry them: the first is the highest digit of the first number.
 struct Verdicts<'a> {
     numbers: &'a [RespValue],
     asked: usize,
-    told: usize,
+    read: usize,
 }
 
 impl Verdicts<'_> {
     fn next(&mut self) -> Result<Verdict, BadReply> {
         let strange = BadReply::strange("malformed verdict");
-        let (number, digit) = (self.told / VERDICTS_PER_NUMBER, self.told % VERDICTS_PER_NUMBER);
+        let (number, digit) = (self.read / VERDICTS_PER_NUMBER, self.read % VERDICTS_PER_NUMBER);
         let digits = (self.asked - number * VERDICTS_PER_NUMBER).min(VERDICTS_PER_NUMBER);
         let number = self.numbers.get(number).and_then(RespValue::integer).ok_or(strange)?;
-        self.told += 1;
+        self.read += 1;
         match number / VERDICT_BASE.pow((digits - 1 - digit) as u32) % VERDICT_BASE {
-            0 => Ok(Verdict::Refused),
+            0 => Ok(Verdict::Denied),
             1 => Ok(Verdict::Passed),
             2 => Ok(Verdict::NoRoom),
             _ => Err(strange),
@@ -234,7 +232,7 @@ struct Replay<'a> {
     batch: &'a Batch,
     now: Time,
     held: Vec<(BucketValue, Existence)>,
-    places: std::slice::Iter<'a, u16>,
+    indexes: std::slice::Iter<'a, u16>,
     disagreed: u64,
 }
 
@@ -252,21 +250,21 @@ impl<'a> Replay<'a> {
         let held = batch.buckets.iter().zip(values).map(|(bucket, value)| {
             let existence = if *value == RespValue::Nil { Existence::Absent } else { Existence::There };
             // For a request without room the script reports only which logs and slots exist.
-            let is_untold = *value == RespValue::Nil || value.array().is_some_and(<[RespValue]>::is_empty);
-            match charge::is_string(&bucket.limit) || !is_untold {
+            let is_unreported = *value == RespValue::Nil || value.array().is_some_and(<[RespValue]>::is_empty);
+            match encode::is_string(&bucket.limit) || !is_unreported {
                 true => Ok((BucketValue::read(&bucket.limit, value)?, existence)),
-                false => Ok((BucketValue::Untold, existence)),
+                false => Ok((BucketValue::NotReported, existence)),
             }
         });
         let held = held.collect::<Result<_, BadReply>>()?;
-        Ok(Replay { batch, now, held, places: batch.places.iter(), disagreed: 0 })
+        Ok(Replay { batch, now, held, indexes: batch.indexes.iter(), disagreed: 0 })
     }
 
     fn answer(&mut self, request: &ScriptRequest, verdict: Verdict) -> Result<ScriptAnswer, BadReply> {
-        let places: SmallVec<[usize; 4]> =
-            self.places.by_ref().take(request.charges.len()).map(|place| usize::from(*place)).collect();
+        let indexes: SmallVec<[usize; 4]> =
+            self.indexes.by_ref().take(request.charges.len()).map(|index| usize::from(*index)).collect();
         if verdict == Verdict::NoRoom {
-            return Ok(ScriptAnswer::NoRoom(self.without_bucket(request, &places)));
+            return Ok(ScriptAnswer::NoRoom(self.without_bucket(request, &indexes)));
         }
         let now = self.now;
         let deciding = |charge: &Charge| match charge.soft {
@@ -275,16 +273,16 @@ impl<'a> Replay<'a> {
         };
         let strange = BadReply::strange("a bucket is missing in the reply");
         let mut admits: SmallVec<[bool; 4]> = SmallVec::new();
-        for (charge, place) in request.charges.iter().zip(&places) {
-            let (held, _) = self.held.get(*place).ok_or(strange)?;
+        for (charge, index) in request.charges.iter().zip(&indexes) {
+            let (held, _) = self.held.get(*index).ok_or(strange)?;
             admits.push(held.admits(&deciding(charge), now, &charge.ask));
         }
         let allowed = verdict == Verdict::Passed;
         let agreed = request.charges.iter().zip(&admits).all(|(charge, admits)| *admits || !charge.is_enforced());
-        self.disagreed += u64::from((agreed && !request.refused) != allowed);
+        self.disagreed += u64::from((agreed && !request.denied) != allowed);
         let (mut outcomes, mut made) = (Vec::with_capacity(request.charges.len()), 0);
-        for ((charge, place), admits) in request.charges.iter().zip(&places).zip(admits) {
-            let (held, existence) = self.held.get_mut(*place).ok_or(strange)?;
+        for ((charge, index), admits) in request.charges.iter().zip(&indexes).zip(admits) {
+            let (held, existence) = self.held.get_mut(*index).ok_or(strange)?;
             let before = *held;
             let outcome = held.settle(charge, &deciding(charge), now, allowed, admits).ok_or(strange)?;
             if *existence == Existence::Absent && *held != before {
@@ -298,12 +296,12 @@ impl<'a> Replay<'a> {
     }
 
     /// Indexes of the charges that have no bucket and need one.
-    fn without_bucket(&self, request: &ScriptRequest, places: &[usize]) -> SmallVec<[usize; 4]> {
-        let lacks = |(charge, place): &(&Charge, &usize)| {
-            let held = self.held.get(**place);
-            charge::needs_bucket(charge) && held.is_some_and(|(_, existence)| *existence == Existence::Absent)
+    fn without_bucket(&self, request: &ScriptRequest, indexes: &[usize]) -> SmallVec<[usize; 4]> {
+        let lacks = |(charge, index): &(&Charge, &usize)| {
+            let held = self.held.get(**index);
+            encode::needs_bucket(charge) && held.is_some_and(|(_, existence)| *existence == Existence::Absent)
         };
-        let lacking = request.charges.iter().zip(places).enumerate().filter(|(_, pair)| lacks(pair));
-        lacking.map(|(place, _)| place).collect()
+        let lacking = request.charges.iter().zip(indexes).enumerate().filter(|(_, pair)| lacks(pair));
+        lacking.map(|(index, _)| index).collect()
     }
 }

@@ -8,15 +8,14 @@
 //! Nothing here does I/O: [`Batch`] and [`Returns`] write commands into a buffer and read replies.
 
 mod batch;
-mod blob;
-mod call;
-mod charge;
+mod encode;
+mod lua;
 mod reply;
 mod returns;
-mod state;
 
 pub use batch::{Batch, ScriptRequest};
-pub use call::{Script, ScriptCall};
+pub use encode::ScriptCall;
+pub use lua::Script;
 pub use reply::{BadReply, BatchReply, ReturnReply, ScriptAnswer};
+pub(crate) use reply::{BucketValue, counts, number};
 pub use returns::Returns;
-pub(crate) use state::{BucketValue, counts, number};

@@ -3,9 +3,8 @@
 use tollgate_core::{Limit, Receipt, Time};
 use tollgate_resp::RespValue;
 
-use super::blob::Blob;
-use super::call::{Script, ScriptCall};
-use super::charge::{self, encode_windows};
+use super::encode::{Blob, ScriptCall, encode_ttl, encode_windows, kind};
+use super::lua::Script;
 use super::reply::{self, BadReply, OpenedReply, ReturnReply};
 use crate::store::key::BucketKey;
 
@@ -45,9 +44,9 @@ impl Returns {
         for receipt in self.receipts.iter().filter(|receipt| gives_anything(receipt)) {
             let bucket = BucketKey::of_receipt(receipt);
             let marker = receipt.number.filter(|_| !is_slot(receipt)).map(|number| marker(&bucket, number));
-            blob.byte(charge::kind(&receipt.limit));
-            blob.short(keys.place(bucket.bytes()));
-            blob.short(marker.map_or(0, |marker| keys.place(&marker)));
+            blob.byte(kind(&receipt.limit));
+            blob.short(keys.number_of(bucket.bytes()));
+            blob.short(marker.map_or(0, |marker| keys.number_of(&marker)));
             blob.nanos(receipt.remembered_until(self.deadline).nanos());
             encode(receipt, self.deadline, &mut blob);
         }
@@ -58,11 +57,11 @@ impl Returns {
     pub fn decode(&self, reply: &RespValue) -> Result<ReturnReply, BadReply> {
         match reply::open(reply)? {
             OpenedReply::Expired(now) => Ok(ReturnReply::Expired { now }),
-            OpenedReply::Told(now, told) => {
-                let given = told.first().and_then(RespValue::integer).and_then(|given| usize::try_from(given).ok());
+            OpenedReply::Data(now, data) => {
+                let given = data.first().and_then(RespValue::integer).and_then(|given| usize::try_from(given).ok());
                 let given = given.filter(|given| *given <= self.receipts.len());
                 let given = given.ok_or(BadReply::strange("malformed number of receipts"))?;
-                Ok(ReturnReply::Done { now, given, foreign: reply::foreign(told.get(1))? })
+                Ok(ReturnReply::Done { now, given, foreign: reply::foreign(data.get(1))? })
             }
         }
     }
@@ -100,7 +99,7 @@ fn encode(receipt: &Receipt, estimate: Time, blob: &mut Blob) {
             blob.nanos(stamp.nanos());
         }
         Limit::Concurrency(limit) => {
-            charge::encode_ttl(limit, blob);
+            encode_ttl(limit, blob);
             blob.raw(&receipt.slot.map_or(0, |id| id.0).to_be_bytes());
         }
     }
@@ -130,11 +129,11 @@ struct Keys(Vec<Vec<u8>>);
 
 impl Keys {
     /// The number of a key, counted from one.
-    fn place(&mut self, key: &[u8]) -> u16 {
-        let place = self.0.iter().position(|other| other == key).unwrap_or_else(|| {
+    fn number_of(&mut self, key: &[u8]) -> u16 {
+        let index = self.0.iter().position(|other| other == key).unwrap_or_else(|| {
             self.0.push(key.to_vec());
             self.0.len() - 1
         });
-        place as u16 + 1
+        index as u16 + 1
     }
 }

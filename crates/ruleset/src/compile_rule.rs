@@ -1,0 +1,119 @@
+//! Compiles one rule.
+
+use std::sync::{Arc, OnceLock};
+
+use tollgate_core::{KeyHasher, LeaseSize, LimitError, Owner, Secret, Sharing};
+use tollgate_rules::spec::{Consistency, Cost, LeaseSpec, MatchSpec, MeterSpec, RuleSpec};
+
+use super::attributes::Attributes;
+use super::input::{CompileOptions, Defaults};
+use super::naming::GeneratedName;
+use super::quota::CompiledQuota;
+use super::rule::{Conditions, RuleBody, limit_of};
+use crate::directory::{CLIENT_ANCHOR, CLIENT_TIME_ZONE};
+use crate::lookup::{IndexedEndpoint, IndexedMatcher};
+
+/// Compiles a rule with a [key](Defaults::fill) and a name, its own or a generated one.
+pub(super) fn compile_body(
+    defaults: Defaults<'_>,
+    generated: Option<&GeneratedName>,
+    spec: Arc<RuleSpec>,
+    options: &CompileOptions,
+    attributes: &mut Attributes,
+) -> Result<RuleBody, LimitError> {
+    let key_by = spec.key_by.clone().unwrap_or_else(|| defaults.key());
+    let name = spec.name.as_ref().or(generated.map(|names| &names.name)).cloned().unwrap_or_default();
+    let identity_name = spec.name.as_ref().or(generated.map(|names| &names.identity)).unwrap_or(&name);
+    let limit = spec.limit.as_ref().filter(|_| !spec.unlimited).map(|limit| limit_of(limit, &spec)).transpose()?;
+    let meters = meters_of(&spec.meter);
+    let quota = spec.limit.as_ref().and_then(|limit| limit.quota.as_deref()).map(|quota| CompiledQuota {
+        calendar: quota.calendar,
+        rollover: quota.rollover,
+        overdraft: quota.overdraft,
+        time_zone: attributes.intern(CLIENT_TIME_ZONE),
+        anchor: attributes.intern(CLIENT_ANCHOR),
+    });
+    let mut hasher = KeyHasher::new(options.secret);
+    let mut public = KeyHasher::new(Secret::new([0; 16]));
+    for hasher in [&mut hasher, &mut public] {
+        hasher.part(defaults.namespace.as_bytes());
+        hasher.part(identity_name.as_bytes());
+        hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
+        hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
+        // Other units are another count.
+        for (meter, weight) in &meters {
+            hasher.part(meter.as_bytes());
+            hasher.word(*weight);
+        }
+    }
+    let [bits, _] = public.finish().0;
+    let mut identity = KeyHasher::new(options.secret);
+    identity.part(b"identity");
+    identity.part(defaults.namespace.as_bytes());
+    let [namespace, _] = identity.finish().0;
+    let mode = defaults.modes.and_then(|modes| modes.get(&name)).copied();
+    Ok(RuleBody {
+        replaced_mode: mode.map(|_| spec.mode),
+        file_name: defaults.file_name(&spec),
+        namespace: defaults.namespace.to_owned(),
+        resource: spec.resource.clone().unwrap_or_else(|| name.clone()),
+        name,
+        on_fail: defaults.on_fail(&spec),
+        limit,
+        envoy: None,
+        conditions: conditions_of(&spec.matches, attributes),
+        key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
+        costs: costs_of(&spec.cost, attributes),
+        quota,
+        meters,
+        hasher,
+        owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100), namespace: namespace as u32 },
+        identity,
+        sharing: sharing_of(&spec),
+        seed: options.seed,
+        fingerprint: OnceLock::new(),
+        spec: match mode {
+            Some(mode) => Arc::new(RuleSpec { mode, ..RuleSpec::clone(&spec) }),
+            None => spec,
+        },
+    })
+}
+
+fn sharing_of(spec: &RuleSpec) -> Sharing {
+    let size = match spec.lease {
+        None => LeaseSize::Auto,
+        Some(LeaseSpec::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
+        Some(LeaseSpec::Seconds(seconds)) => {
+            LeaseSize::Millis(u32::try_from(seconds.saturating_mul(1000)).unwrap_or(u32::MAX))
+        }
+    };
+    match spec.consistency {
+        Consistency::Exact => Sharing::Exact,
+        Consistency::Leased => Sharing::Leased(size),
+        Consistency::Async => Sharing::Async,
+        Consistency::Local => Sharing::Local,
+    }
+}
+
+fn conditions_of(spec: &MatchSpec, attributes: &mut Attributes) -> Conditions {
+    let by_number =
+        spec.attributes.iter().map(|(name, matcher)| (attributes.intern(name), IndexedMatcher::new(matcher.clone())));
+    Conditions { attributes: by_number.collect(), endpoint: spec.endpoint.clone().map(IndexedEndpoint::new) }
+}
+
+fn meters_of(meter: &MeterSpec) -> Vec<(String, u64)> {
+    match meter {
+        MeterSpec::Requests => Vec::new(),
+        MeterSpec::Weighted(weights) => weights.clone(),
+    }
+}
+
+fn costs_of(cost: &Cost, attributes: &mut Attributes) -> Vec<(Conditions, u64)> {
+    match cost {
+        Cost::Fixed(1) => Vec::new(),
+        Cost::Fixed(cost) => vec![(Conditions::default(), *cost)],
+        Cost::ByMatch(cases) => {
+            cases.iter().map(|case| (conditions_of(&case.matches, attributes), case.cost)).collect()
+        }
+    }
+}
