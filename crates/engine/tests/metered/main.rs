@@ -3,5 +3,6 @@
 mod decisions;
 mod extensions;
 mod nodes;
+mod oracle;
 mod rig;
 mod settlements;

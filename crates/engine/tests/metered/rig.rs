@@ -122,7 +122,12 @@ pub fn opened(receipt: &[u8]) -> Reservation {
 impl Fleet {
     /// Reserves with a slot.
     pub async fn reserve(&self, costs: &[(&str, u64)]) -> (Decision, Option<CarriedReceipt>) {
-        let (decision, reservation) = self.here.reserve(&user(costs).holding(random_slot())).await;
+        self.reserve_at(1, costs).await
+    }
+
+    /// The same with any number of requests.
+    pub async fn reserve_at(&self, cost: u64, costs: &[(&str, u64)]) -> (Decision, Option<CarriedReceipt>) {
+        let (decision, reservation) = self.here.reserve(&user(costs).cost(cost).holding(random_slot())).await;
         (decision, reservation.map(carried))
     }
 

@@ -15,6 +15,7 @@ mod floods;
 mod frames;
 mod health;
 mod messages;
+mod meters;
 mod methods;
 mod raw;
 mod reflection;
