@@ -19,6 +19,7 @@ mod meters;
 mod methods;
 mod raw;
 mod reflection;
+mod reservations;
 mod rig;
 mod rls;
 mod shared;

@@ -18,22 +18,23 @@ fn the_requests_of_the_guide_are_requests() {
         r#"{"client_key":"caf\u00e9 \ud83d\ude00","cost":9007199254740991}"#,
     ] {
         let asked = read_check(body.as_bytes()).unwrap();
-        let custom = asked.custom();
-        let _ = asked.request(&custom);
+        let lists = asked.lists();
+        let _ = asked.request(&lists);
     }
 }
 
 #[test]
 fn every_field_reaches_the_request() {
     let body = r#"{"client_key":"u","api_key":"k","ip":"::1","endpoint":"GET /x","cost":7,"namespace":"n",
-        "attributes":{"region":"e\"u"},"peek":true}"#;
+        "attributes":{"region":"e\"u"},"costs":{"output_tokens":40},"peek":true}"#;
     let asked = read_check(body.as_bytes()).unwrap();
-    let custom = asked.custom();
-    let request = asked.request(&custom);
+    let lists = asked.lists();
+    let request = asked.request(&lists);
     use tollgate_core::{Attribute, Purpose};
     assert_eq!(request.get(Attribute::ApiKey), Some("k"));
     assert_eq!((request.namespace, request.cost, request.purpose), ("n", 7, Purpose::Peek));
     assert_eq!(request.custom, [("region", "e\"u")]);
+    assert_eq!(request.costs, [("output_tokens", 40)]);
 }
 
 #[test]
@@ -148,9 +149,12 @@ fn errors_in_batches_name_the_item() {
 
 #[test]
 fn receipts_need_their_fields() {
-    let (receipt, cost) = read_receipt(br#"{"reservation":"tgr_x","cost":3}"#, "reservation", true).unwrap();
-    assert_eq!((&*receipt, cost), ("tgr_x", 3));
-    let fault = |body: &str, with_cost| read_receipt(body.as_bytes(), "slot", with_cost).map(drop).unwrap_err();
+    let read = read_receipt(br#"{"reservation":"tgr_x","cost":3,"costs":{"bytes":9}}"#, true).unwrap();
+    assert_eq!((&*read.receipt, read.costs()), ("tgr_x", vec![("requests", 3), ("bytes", 9)]));
+    let nothing = read_receipt(br#"{"reservation":"tgr_x","costs":{}}"#, true).unwrap();
+    assert_eq!(nothing.costs(), [], "a step that only renews");
+    let fault = |body: &str, with_costs| read_receipt(body.as_bytes(), with_costs).map(drop).unwrap_err();
+    assert_eq!(fault(r#"{"slot":"x","reservation":"y"}"#, false).code, "duplicate_field");
     assert_eq!(fault(r#"{"slot":"x"}"#, true).field, "cost");
     assert_eq!(fault(r#"{"slot":"x","cost":1}"#, false).code, "unknown_field");
     assert_eq!(fault(r#"{"slot":[]}"#, false).field, "slot");
@@ -160,10 +164,10 @@ fn receipts_need_their_fields() {
 #[test]
 fn whole_numbers_are_accepted_as_text() {
     let read = read_check(br#"{"user_id":42,"org":-7,"attributes":{"build":18446744073709551615}}"#).unwrap();
-    let custom = read.custom();
-    let request = read.request(&custom);
+    let lists = read.lists();
+    let request = read.request(&lists);
     assert_eq!((request.get(Attribute::UserId), request.get(Attribute::Org)), (Some("42"), Some("-7")));
-    assert_eq!(custom.as_slice(), [("build", "18446744073709551615")]);
+    assert_eq!(request.custom, [("build", "18446744073709551615")]);
     for other in ["1.0", "1e3", "true", "null", "[42]", "{}", "18446744073709551616"] {
         let body = format!(r#"{{"user_id":{other}}}"#);
         let fault = read_check(body.as_bytes()).unwrap_err();
