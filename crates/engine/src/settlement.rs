@@ -29,7 +29,7 @@ pub struct Settled {
 enum Turn {
     /// It is; with the receipt that gives the turn back, and the time of the store. A reservation that never left the
     /// process has neither.
-    First(Option<Receipt>, Time),
+    First(Option<Box<Receipt>>, Time),
     /// Another call was first.
     Repeated,
 }
@@ -103,11 +103,10 @@ impl<S: Store> Engine<S> {
             give_back(entry, charged.saturating_sub(used), used > charged, now.after(REMEMBERED), &mut back);
         }
         let settled = self.give_and_take(local, &back, &extra).await;
-        if let Err(error) = &settled
+        if let (Err(error), Some(turn)) = (&settled, turn)
             && error.kind.charged_nothing()
-            && let Some(turn) = turn
         {
-            let _ = self.give_back_to(local, &[turn]).await; // nothing was charged: a retry must be the first again
+            let _ = self.give_back_to(local, &[*turn]).await; // nothing was charged: a retry must be the first again
         }
         settled
     }
@@ -132,7 +131,7 @@ impl<S: Store> Engine<S> {
         }
         // Without room to remember it nothing was taken: charging twice is better than never.
         let taken_turn = outcomes.first().filter(of_bucket).filter(|_| taken.allowed);
-        Ok(Turn::First(taken_turn.map(|outcome| Receipt::of(&settled, outcome)), taken.now))
+        Ok(Turn::First(taken_turn.map(|outcome| Box::new(Receipt::of(&settled, outcome))), taken.now))
     }
 
     /// Settles at the estimates: only releases the slots.

@@ -39,6 +39,10 @@ const WORDS: [(&str, &str); 16] = [
 
 const ALLOWED: &str = "a duration is a whole number with a unit (ms, s, m, h, d), such as 250ms, 30s, 5m or 1h30m";
 
+/// Periods of a calendar, which have no fixed length.
+const MONTHS_AND_YEARS: [&str; 7] = ["mo", "mon", "month", "months", "y", "year", "years"];
+const CALENDAR: &str = "calendar months and years are quotas: `quota: { amount: 1000, every: month }`";
+
 /// Nanoseconds of a duration.
 pub fn parse(text: &str) -> Result<u64, ParseError> {
     let refuse = |why: &str, help: String| Err(ParseError::new(format!("{} {why}", quote(text)), help));
@@ -104,7 +108,10 @@ fn split_while(text: &str, keep: impl Fn(char) -> bool) -> (&str, &str) {
 
 fn unit_help(digits: &str, unit: &str) -> String {
     if unit == "M" {
-        return format!("write {}m for minutes; months have no fixed length, use days such as 30d", short(digits));
+        return format!("write {}m for minutes; {CALENDAR}", short(digits));
+    }
+    if MONTHS_AND_YEARS.contains(&unit.to_lowercase().as_str()) {
+        return format!("{CALENDAR}; or use days such as 30d");
     }
     if unit == "w" {
         return "write weeks as days, e.g. 7d".to_owned();

@@ -29,6 +29,7 @@ mod matching;
 mod naming;
 mod normalized;
 mod previous;
+mod quota;
 mod rule;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +69,7 @@ pub struct RuleSet {
     secret: Secret,
     seed: u64,
     dated: bool,
+    quotas: bool,
 }
 
 /// The rules of one namespace, and the settings for reading its requests.
@@ -184,6 +186,7 @@ impl RuleSet {
             secret: Secret::new([0; 16]),
             seed: 0,
             dated: false,
+            quotas: false,
         }
     }
 
@@ -209,7 +212,13 @@ impl RuleSet {
         self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
     }
 
-    /// True if decisions depend on the wall clock: some override has a start or an end.
+    /// True if some rule is a quota.
+    #[inline]
+    pub fn has_quotas(&self) -> bool {
+        self.quotas
+    }
+
+    /// True if decisions depend on the wall clock: some override has a start or an end, or a rule is a quota.
     pub fn is_dated(&self) -> bool {
         self.dated
     }

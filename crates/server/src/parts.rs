@@ -19,7 +19,7 @@ use tollgate_service::rls::RlsConfig;
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, memory_config};
 use tollgate_service::violations::{ViolationMetrics, Violations};
-use tollgate_service::{Service, ServiceConfig, ServiceObserver};
+use tollgate_service::{QuotaMarks, Service, ServiceConfig, ServiceObserver};
 use tollgate_store::Store;
 use tollgate_telemetry::{
     DecisionLog, DecisionLogConfig, DecisionMetrics, Lines, LoggedKeys, PanicCounter, ProcessFamilies, Scrape, Sink,
@@ -67,6 +67,7 @@ pub(crate) struct ServerParts {
     pub(crate) grpc_metrics: Arc<GrpcMetrics>,
     pub(crate) resp_metrics: Arc<RespMetrics>,
     pub(crate) violation_metrics: Arc<ViolationMetrics>,
+    quota_marks: Arc<QuotaMarks>,
     keys: SecretKeys,
     /// True if a `secret_file` is configured.
     has_own_secret: bool,
@@ -92,7 +93,8 @@ impl ServerParts {
         let violations = config.control.place().map(|_| Arc::new(Violations::new(violation_metrics.clone())));
         let decisions = decision_log(config, &keys)?;
         let decision_log = decisions.as_ref().map(|log| log.lines().clone());
-        let observer = ServiceObserver::new(metrics.clone(), decisions);
+        let quota_marks = Arc::new(QuotaMarks::new(&keys.clients_at_rest()));
+        let observer = ServiceObserver::new(metrics.clone(), decisions).with_quota_marks(quota_marks.clone());
         let observer = match &violations {
             Some(violations) => observer.with_violations(violations.clone()),
             None => observer,
@@ -146,6 +148,7 @@ impl ServerParts {
             grpc_metrics: Arc::default(),
             resp_metrics: Arc::default(),
             violation_metrics,
+            quota_marks,
             keys,
             has_own_secret: config.secret_file.is_some(),
             decision_log,
@@ -159,6 +162,7 @@ impl ServerParts {
         let (memory, shared) = (self.engine.clone(), self.engine.clone());
         scrape.register(metrics);
         scrape.register(self.violation_metrics.clone());
+        scrape.register(self.quota_marks.clone());
         scrape.register(StoreFamilies {
             memory: Box::new(move || memory.store().memory()),
             shared: Box::new(move || shared.store().figures()),

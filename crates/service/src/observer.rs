@@ -8,6 +8,7 @@ use tollgate_store::StoreError;
 
 use tollgate_telemetry::{DecisionLog, DecisionMetrics};
 
+use crate::quota_marks::QuotaMarks;
 use crate::violations::Violations;
 
 /// Passes decisions on to metrics, decision log and violations.
@@ -16,12 +17,18 @@ pub struct ServiceObserver {
     metrics: Arc<DecisionMetrics>,
     decisions: Option<DecisionLog>,
     violations: Option<Arc<Violations>>,
+    quota_marks: Option<Arc<QuotaMarks>>,
 }
 
 impl ServiceObserver {
     /// An observer for an engine; without a log, decisions are only counted.
     pub fn new(metrics: Arc<DecisionMetrics>, decisions: Option<DecisionLog>) -> ServiceObserver {
-        ServiceObserver { metrics, decisions, violations: None }
+        ServiceObserver { metrics, decisions, violations: None, quota_marks: None }
+    }
+
+    /// Also reports the marks of quotas.
+    pub fn with_quota_marks(self, quota_marks: Arc<QuotaMarks>) -> ServiceObserver {
+        ServiceObserver { quota_marks: Some(quota_marks), ..self }
     }
 
     /// Also counts violations.
@@ -39,6 +46,9 @@ impl Observer for ServiceObserver {
         }
         if let Some(violations) = &self.violations {
             violations.decided(requests, decision);
+        }
+        if let Some(quota_marks) = &self.quota_marks {
+            quota_marks.decided(requests, decision);
         }
     }
 

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     audit, bench, check, clients, completions, config, db, envoy_compat, explain, man, mode, namespaces, overrides,
-    rules, serve, status, store, tokens, violations,
+    rules, serve, status, store, tokens, usage, violations,
 };
 use crate::exit::Exit;
 use crate::output::Output;
@@ -44,6 +44,8 @@ pub enum Command {
     /// Client directory: tier, organisation, attributes
     #[command(subcommand)]
     Clients(clients::Command),
+    /// What a client has used of every rule
+    Usage(Box<usage::Args>),
     /// Denied requests, counted by client, rule and minute
     Violations(Box<violations::Args>),
     /// Audit log: every change, its author and its time
@@ -82,6 +84,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Namespaces(command)) => namespaces::run(&command, out),
         Some(Command::Overrides(command)) => overrides::run(&command, out),
         Some(Command::Clients(command)) => clients::run(&command, out),
+        Some(Command::Usage(args)) => usage::run(&args, out),
         Some(Command::Violations(args)) => violations::run(&args, out),
         Some(Command::Audit(args)) => audit::run(&args, out),
         Some(Command::Tokens(command)) => tokens::run(&command, out),

@@ -30,6 +30,11 @@ pub struct RemoteServer {
 }
 
 impl RemoteServer {
+    /// A server at this URL.
+    pub fn new(target: ServerUrl, token_file: Option<PathBuf>, ca: Option<PathBuf>) -> RemoteServer {
+        RemoteServer { target, token_file, ca }
+    }
+
     /// A client that has not connected yet.
     pub fn client(&self) -> Result<ApiClient> {
         let trust = TlsTrust { ca: self.ca.clone(), identity: None };

@@ -60,7 +60,7 @@ async fn a_reservation_in_the_process_needs_no_turn() {
     let extension = fleet.here.extend(reservation.unwrap(), &[("output_tokens", 20)]).await.unwrap();
     let Extension::Granted(reservation) = extension else { panic!("there is room") };
     assert_eq!(fleet.store.calls(), (2, 0));
-    fleet.here.settle_costs(reservation, &[("output_tokens", 10)]).await.unwrap();
+    fleet.here.settle_costs(*reservation, &[("output_tokens", 10)]).await.unwrap();
     assert_eq!(fleet.store.calls(), (0, 1));
     assert_eq!(fleet.usage().await, [1, 100, 10, 140, 0]);
 }

@@ -206,7 +206,7 @@ async fn extend(fleet: &Fleet, model: &mut Model, which: usize, old: bool, more:
             reservation.receipts.last_mut().unwrap().1 = void_until;
             let amounts: Vec<u64> = extended.amounts().map(|(_, amount)| amount).collect();
             assert_eq!(amounts, reservation.amounts);
-            reservation.receipts.push((carried(extended), 0));
+            reservation.receipts.push((carried(*extended), 0));
         }
     }
 }

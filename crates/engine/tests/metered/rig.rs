@@ -160,7 +160,7 @@ impl Fleet {
 /// The receipt of an extension that was granted.
 pub fn granted(extension: Extension) -> CarriedReceipt {
     match extension {
-        Extension::Granted(reservation) => carried(reservation),
+        Extension::Granted(reservation) => carried(*reservation),
         other => panic!("not granted: {other:?}"),
     }
 }

@@ -6,21 +6,22 @@
 //! | `check` | `/v1/check`, `/v1/check/batch` |
 //! | `reserve` | `/v1/reserve`, `/v1/extend`, `/v1/settle`, `/v1/slots/…` |
 //! | `explain` | `/v1/explain` |
+//! | `usage` | `/v1/usage` |
 //! | `rls_json` | Envoy's rate limit service as JSON: `/json`, `/healthcheck` |
 //! | `health` | `/ready` |
-//! | `deadline` | `Request-Timeout` |
 //! | `errors` | errors of paths, methods and media types |
 
 mod check;
-mod deadline;
 mod errors;
 mod explain;
 mod health;
 mod reserve;
 mod rls_json;
 mod route;
+mod usage;
 
 pub use route::Route;
+pub use usage::UsageQuery;
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +31,7 @@ use tollgate_service::data_tokens::TokenScope;
 use tollgate_service::refusal::{NO_TOKEN, write_json};
 use tollgate_service::render::{Dialect, Media, ResponseOptions};
 use tollgate_service::{ApiError, CheckRequest, Reply, Service};
-use tollgate_web::{Head, HttpError, PendingResponse};
+use tollgate_web::{Head, HttpError, PendingResponse, check_encoding, request_timeout};
 
 /// The check API of a listener.
 pub struct CheckApi {
@@ -62,7 +63,7 @@ impl PreparedCall {
     fn options(self) -> ResponseOptions {
         let dialect = if let Route::Check(dialect) = self.route { dialect } else { Dialect::V1 };
         let PreparedCall { refuse_by_status, media, .. } = self;
-        ResponseOptions { dialect, refuse_by_status, media, random: tollgate_service::random::fast() }
+        ResponseOptions { dialect, deny_by_status: refuse_by_status, media, random: tollgate_service::random::fast() }
     }
 }
 
@@ -114,9 +115,7 @@ impl CheckApi {
         if head.is_from_page() && self.service.tokens.is_none() && !route.is_read_only() {
             return Err(errors::FROM_A_PAGE);
         }
-        if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
-            return Err(errors::ENCODED);
-        }
+        check_encoding(head)?;
         if !route.is_read_only() && !is_json(head) {
             return Err(errors::NOT_JSON);
         }
@@ -128,8 +127,13 @@ impl CheckApi {
             Some(_) => return Err(errors::UNKNOWN_PARAMETER),
         };
         let media = head.accept.map_or(Media::Problem, Media::accepted);
-        let deadline = deadline::of(head.request_timeout)?;
+        let deadline = request_timeout(head)?;
         Ok(PreparedCall { route, refuse_by_status, media, scope, deadline })
+    }
+
+    /// The question of a call for usage, which is in its query.
+    pub(crate) fn usage_query(&self, call: PreparedCall, head: &Head<'_>) -> Option<UsageQuery> {
+        (call.route == Route::Usage).then(|| UsageQuery::new(call, head.query))
     }
 
     /// Answers a call: at once, or by the returned future if it has to wait.
@@ -166,6 +170,7 @@ impl CheckApi {
             Route::Explain => self.explain(call, body, reply).await,
             Route::RlsJson => Box::pin(self.rls_json(call, body, reply)).await, // large and rare
             Route::RlsHealth => self.rls_health(reply).await,
+            Route::Usage => errors::NO_SUCH_PATH.write(reply), // has a query: see `usage`
             Route::Live => write_json(200, "{\"live\":true}", reply),
             Route::Ready => self.ready(reply).await,
         }

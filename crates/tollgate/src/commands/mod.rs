@@ -18,4 +18,5 @@ pub mod serve;
 pub mod status;
 pub mod store;
 pub mod tokens;
+pub mod usage;
 pub mod violations;
