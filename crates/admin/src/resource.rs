@@ -44,6 +44,10 @@ pub(super) trait Resource: Sized + Send + Sync + 'static {
         namespace: &str,
         id: &str,
     ) -> impl Future<Output = tollgate_control::Result<Self::Record>> + Send;
+    /// A patch in the spelling of records.
+    fn respelled(patch: Map<String, Value>) -> Map<String, Value> {
+        patch
+    }
     /// The JSON of a record.
     fn json(record: &Self::Record) -> Value;
     /// Adds what only responses have.
@@ -123,6 +127,7 @@ pub(super) async fn merge_into<T: Resource>(
     action: &str,
 ) -> Result<AppliedChanges, AdminProblem> {
     T::guard(call, id)?;
+    let patch = T::respelled(patch);
     for _ in 0..MERGES {
         let record = T::find(call.control()?, call.namespace(), id).await?;
         let mut body = T::writable(&record);

@@ -146,7 +146,7 @@ pub(super) fn to_short_form(full: &Value) -> Value {
         "rule_id": full.get("rule_id"),
         "endpoint_pattern": condition("endpoint").unwrap_or_else(|| "*".into()),
         "key_type": full.get("key_by").map_or_else(|| "client_key".to_owned(), key_type),
-        "limit": part("requests").or_else(|| part("slots")),
+        "limit": part("requests").or_else(|| part("amount")).or_else(|| part("slots")),
         "window_seconds": window.map(seconds),
         "algorithm": algorithm(part("algorithm").as_ref(), limit),
         "tier": condition("tier"),

@@ -43,7 +43,7 @@ impl<S: Store> Engine<S> {
             reservation.costs = reservation.costs.added(more);
             return Ok(Extension::Granted(Box::new(reservation)));
         }
-        let amounts = reservation.costs.zeroed().replaced(more);
+        let amounts = reservation.costs.zeroed().added(more);
         let mut charged: SmallVec<[usize; 4]> = SmallVec::new();
         let mut charges: SmallVec<[Charge; 4]> = SmallVec::new();
         for (index, entry) in reservation.entries.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Reservations: charge estimates now, settle the real amounts later, and hold slots in between.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Enforcement, Receipt, Request, Sharing, SlotId, Span};
+use tollgate_core::{Ask, Charge, Enforcement, Limit, Receipt, Request, Sharing, SlotId, Span, Time};
 use tollgate_ruleset::{Charges, RuleSet};
 use tollgate_store::{Outcomes, Store};
 
@@ -46,8 +46,11 @@ impl ReservedCosts {
 
     /// The same meters with `amounts` added.
     pub(crate) fn added(&self, amounts: &[(&str, u64)]) -> ReservedCosts {
-        let more = |name: &str| amounts.iter().filter(|(other, _)| *other == name).map(|(_, more)| *more).sum();
-        ReservedCosts(self.0.iter().map(|(name, old)| (name.clone(), old.saturating_add(more(name)))).collect())
+        let added = |name: &str, old: u64| {
+            let more = amounts.iter().filter(|(other, _)| *other == name).map(|(_, more)| *more);
+            more.fold(old, u64::saturating_add)
+        };
+        ReservedCosts(self.0.iter().map(|(name, old)| (name.clone(), added(name, *old))).collect())
     }
 
     /// The same meters without any amount.
@@ -72,8 +75,8 @@ pub(crate) struct Reserved {
 /// Units per unit of a meter, by the meter's index among the reserved costs.
 pub(crate) type Prices = SmallVec<[(u8, u64); 1]>;
 
-/// Most charges of one bucket that are kept apart. Beyond that the oldest stays charged, whatever is settled: by then
-/// later ones cover what a refund may return.
+/// Most charges of one bucket that are kept apart. Beyond that the two oldest count as one that was made when the older
+/// was: a refund of it may return less, never more.
 const PIECES_MAX: usize = 8;
 
 impl Reserved {
@@ -82,6 +85,11 @@ impl Reserved {
         let amount = |meter: u8| costs.0.get(usize::from(meter)).map_or(0, |(_, amount)| *amount);
         let units = self.prices.iter().map(|(meter, price)| amount(*meter).saturating_mul(*price));
         units.fold(0, u64::saturating_add)
+    }
+
+    /// Units that were charged: fewer than the reserved ones if a shadow rule refused an extension, or limits were off.
+    pub(crate) fn charged(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.units).fold(0, u64::saturating_add)
     }
 
     /// The slot it holds, if it is one of a concurrency rule.
@@ -96,18 +104,49 @@ impl Reserved {
         Some(Charge { sharing, enforcement, ..self.pieces.first()?.charge(ask) })
     }
 
-    /// Adds the receipt of an extension. Charges of one window are one charge.
+    /// Adds the receipt of an extension. Charges of one window are one charge, and so are charges of a token bucket
+    /// without another charge in between.
     pub(crate) fn extend(&mut self, receipt: Receipt) {
         if let Some(last) = self.pieces.last_mut()
-            && (last.stamp, last.owner) == (receipt.stamp, receipt.owner)
+            && (stamp_after(last, receipt.units), last.owner) == (receipt.stamp, receipt.owner)
         {
-            last.units = last.units.saturating_add(receipt.units);
-            return;
+            return join(last, receipt.units);
         }
         self.pieces.push(receipt);
         if self.pieces.len() > PIECES_MAX {
-            self.pieces.remove(0);
+            self.join_oldest();
         }
+    }
+
+    /// Joins the two oldest charges of one owner: a bucket and its overflow bucket are two owners.
+    fn join_oldest(&mut self) {
+        let same = |old: usize| {
+            let owner = self.pieces.get(old)?.owner;
+            let newer = self.pieces.iter().skip(old + 1).position(|piece| piece.owner == owner)?;
+            Some((old, old + 1 + newer))
+        };
+        let Some((old, newer)) = (0..self.pieces.len()).find_map(same) else { return };
+        let units = self.pieces.remove(newer).units;
+        if let Some(piece) = self.pieces.get_mut(old) {
+            join(piece, units);
+        }
+    }
+}
+
+/// Adds units that were charged later, as if they had been charged at the same time.
+fn join(piece: &mut Receipt, units: u64) {
+    piece.stamp = stamp_after(piece, units);
+    piece.units = piece.units.saturating_add(units);
+}
+
+/// The stamp of a charge of `units` right after that of `piece`: a token bucket returns them later. The real stamp is
+/// not earlier, so that a refund by this one returns no more than is owed.
+fn stamp_after(piece: &Receipt, units: u64) -> Time {
+    match &piece.limit {
+        Limit::Gcra(gcra) if !piece.owner.is_overflowing() => {
+            piece.stamp.after(Span::from_nanos(gcra.interval().nanos().saturating_mul(units)))
+        }
+        _ => piece.stamp,
     }
 }
 

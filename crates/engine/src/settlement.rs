@@ -6,7 +6,8 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Ask, Charge, Enforcement, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, Source, Span,
+    Ask, Charge, Enforcement, Gcra, KeyHasher, Limit, Outcome, Owner, Receipt, Request, Secret, Sharing, Source, Span,
+    Time,
 };
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
@@ -26,14 +27,16 @@ pub struct Settled {
 
 /// Whether this call is the first to settle a reservation.
 enum Turn {
-    /// It is; with the receipt that gives the turn back, if there is one.
-    First(Option<Box<Receipt>>),
+    /// It is; with the receipt that gives the turn back, and the time of the store. A reservation that never left the
+    /// process has neither.
+    First(Option<Box<Receipt>>, Time),
     /// Another call was first.
     Repeated,
 }
 
 /// How long a store remembers that a reservation was settled or extended: callers without a response retry within
-/// seconds. A receipt that comes back later refunds nothing twice, but may charge twice.
+/// seconds. A receipt that comes back later refunds nothing twice, but may charge twice: once more for what it was
+/// settled above its estimate.
 const REMEMBERED: Span = Span::from_secs(600);
 
 /// The owner of the buckets that remember settlements.
@@ -83,7 +86,7 @@ impl<S: Store> Engine<S> {
         if self.enforcement() == Enforcement::Off {
             return Ok(Settled::default());
         }
-        let Turn::First(turn) = self.take_turn(&reservation).await? else {
+        let Turn::First(turn, now) = self.take_turn(&reservation).await? else {
             return Ok(Settled { repeated: true, ..Settled::default() });
         };
         let actual = reservation.costs.replaced(actual);
@@ -91,11 +94,13 @@ impl<S: Store> Engine<S> {
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
         for entry in entries {
-            let (reserved, used) = (entry.units(&estimate), entry.units(&actual));
-            if entry.slot().is_none() && used > reserved {
-                extra.extend(entry.charge(Ask::Force(used - reserved)));
+            let (charged, used) = (entry.charged(), entry.units(&actual));
+            // Without a change of the amounts the charges stay as they are.
+            let used = if used == entry.units(&estimate) { charged } else { used };
+            if entry.slot().is_none() && used > charged {
+                extra.extend(entry.charge(Ask::Force(used - charged)));
             }
-            give_back(entry, reserved.saturating_sub(used), used > reserved, &mut back);
+            give_back(entry, charged.saturating_sub(used), used > charged, now.after(REMEMBERED), &mut back);
         }
         let settled = self.give_and_take(local, &back, &extra).await;
         if let (Err(error), Some(turn)) = (&settled, turn)
@@ -117,15 +122,16 @@ impl<S: Store> Engine<S> {
     /// Lets only one of the calls that present a receipt settle it, and only its latest version.
     async fn take_turn(&self, reservation: &Reservation) -> Result<Turn, StoreError> {
         let turn = reservation.settle_turn(Ask::Consume(1)).zip(reservation.extend_turn(Ask::Peek(1)));
-        let Some((settled, extended)) = turn else { return Ok(Turn::First(None)) };
+        let Some((settled, extended)) = turn else { return Ok(Turn::First(None, Time::ZERO)) };
         let mut outcomes = Outcomes::new();
         let taken = self.take_from(reservation.local, &[settled, extended], &mut outcomes).await?;
-        let own = outcomes.first().filter(|outcome| outcome.source == Source::Bucket);
-        Ok(match own {
-            Some(outcome) if taken.allowed => Turn::First(Some(Box::new(Receipt::of(&settled, outcome)))),
-            Some(_) => Turn::Repeated,
-            None => Turn::First(None), // no room to remember it: charging twice is better than never
-        })
+        let of_bucket = |outcome: &&Outcome| outcome.source == Source::Bucket;
+        if outcomes.iter().filter(of_bucket).any(|outcome| !outcome.allowed) {
+            return Ok(Turn::Repeated);
+        }
+        // Without room to remember it nothing was taken: charging twice is better than never.
+        let taken_turn = outcomes.first().filter(of_bucket).filter(|_| taken.allowed);
+        Ok(Turn::First(taken_turn.map(|outcome| Box::new(Receipt::of(&settled, outcome))), taken.now))
     }
 
     /// Settles at the estimates: only releases the slots.
@@ -176,15 +182,16 @@ impl Reservation {
 
 /// Gives back a slot, or `units` from the newest charge on: the unused part of a stream is the end of it.
 ///
-/// A receipt with a number is given back even for nothing where more was charged: settled high, it must not be settled
-/// low afterwards.
-fn give_back(entry: Reserved, units: u64, used_up: bool, back: &mut SmallVec<[Receipt; 4]>) {
+/// A receipt with a number is given back even for nothing if more was charged, or if it owes units for longer than the
+/// turn is remembered: the store then remembers its number, and no older version of the reservation refunds it.
+fn give_back(entry: Reserved, units: u64, used_up: bool, forgotten: Time, back: &mut SmallVec<[Receipt; 4]>) {
     let is_slot = entry.slot().is_some();
     let mut left = units;
     for piece in entry.pieces.into_iter().rev() {
         let units = if is_slot { piece.units } else { piece.units.min(left) };
         left = left.saturating_sub(units);
-        if is_slot || units > 0 || (used_up && piece.number.is_some()) {
+        let spent = used_up || piece.limit.owes_until(piece.stamp) > forgotten;
+        if is_slot || units > 0 || (spent && piece.number.is_some()) {
             back.push(Receipt { units, ..piece });
         }
     }

@@ -14,7 +14,10 @@ use std::ops::RangeInclusive;
 pub use crate::literal::CROWD_MAX;
 use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
-use crate::spec::{ClientSpec, Consistency, Enforcement, LimitAlgorithm, LimitSpec, OverrideSpec, RuleFile, RuleSpec};
+use crate::spec::{
+    ClientSpec, Consistency, Enforcement, LimitAlgorithm, LimitSpec, MeterSpec, OverrideSpec, RuleFile, RuleSpec,
+    Unmetered,
+};
 
 pub use across::{CROWDED, across, crowded, wildcards};
 pub(crate) use name::case_duplicates;
@@ -76,6 +79,7 @@ pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<
         let help = "use 1 to 64 of a-z, 0-9, `_`, `.` and `-`, such as `search.too_many`";
         found.add("bad-name", "error_code", format!("{} cannot be an error_code", quote(code)), help);
     }
+    meter(rule, &mut found);
     match &rule.limit {
         Some(_) if rule.unlimited => {
             let help = "remove one of them: an unlimited rule exempts, it does not count";
@@ -97,6 +101,23 @@ pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<
         None => {}
     }
     found.problems
+}
+
+/// Checks what a rule counts.
+fn meter(rule: &RuleSpec, found: &mut ProblemCollector) {
+    let counts = match &rule.limit {
+        Some(limit) if limit.algorithm == LimitAlgorithm::Concurrency => "counts slots",
+        None if rule.unlimited => "counts nothing",
+        _ => "",
+    };
+    if rule.meter != MeterSpec::Requests && !counts.is_empty() {
+        let message = format!("a rule that {counts} has a meter");
+        found.add("misplaced-field", "meter", message, "remove it; meters are for limits that count over time");
+    }
+    if rule.unmetered == Unmetered::Reject && rule.meter == MeterSpec::Requests {
+        let help = "remove it, or add `meter`: every request carries the meter `requests`";
+        found.add("misplaced-field", "unmetered", "the rule counts requests".to_owned(), help);
+    }
 }
 
 /// Checks the options that not every limit supports.

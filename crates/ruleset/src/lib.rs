@@ -355,6 +355,7 @@ impl RuleSet {
         }
         let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
+        namespace.know_meters(request)?;
         Ok(explain::explain(self, namespace, request, &facts, wall))
     }
 

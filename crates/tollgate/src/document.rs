@@ -13,7 +13,7 @@ use tollgate_rules::{Report, duration};
 use crate::input::{self, SourceText};
 
 /// Conventional order of the fields of a rule and of its nested maps; other fields follow by name.
-const FIELD_ORDER: [&str; 22] = [
+const FIELD_ORDER: [&str; 25] = [
     "rule_id",
     "client_key",
     "rule",
@@ -22,10 +22,13 @@ const FIELD_ORDER: [&str; 22] = [
     "resource",
     "match",
     "key_by",
+    "meter",
+    "unmetered",
     "limit",
     "unlimited",
     "replaces",
     "requests",
+    "amount",
     "window",
     "slots",
     "slot_ttl",

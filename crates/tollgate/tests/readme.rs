@@ -37,7 +37,12 @@ fn guide_to_rules() {
 
 #[test]
 fn guide_to_the_http_api() {
-    replay("docs/guide/http-api.md");
+    replay("docs/guide/http-api.md", "examples/rules.yaml");
+}
+
+#[test]
+fn guide_to_metered_apis() {
+    replay("docs/guide/llm.md", "examples/llm.yaml");
 }
 
 /// Two nodes and a Redis, which `redis-cli shutdown` stops.
@@ -81,9 +86,9 @@ fn until_acquainted(node: &Server) {
     }
 }
 
-fn replay(page: &str) {
+fn replay(page: &str, rules: &str) {
     let dir = Dir::new(&format!("page-{}", page.replace('/', "-")));
-    let server = Server::start(dir.tollgate(), &["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0"]);
+    let server = Server::start(dir.tollgate(), &["--rules", rules, "--http", "127.0.0.1:0"]);
     play(page, Session::new(dir, vec![server]));
 }
 

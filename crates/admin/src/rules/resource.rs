@@ -70,6 +70,17 @@ impl Resource for RuleResource {
         control.rule(namespace, id).await
     }
 
+    /// Records have `limit.requests`, of which `limit.amount` is another spelling.
+    fn respelled(mut patch: Map<String, Value>) -> Map<String, Value> {
+        if let Some(Value::Object(limit)) = patch.get_mut("limit")
+            && !limit.contains_key("requests")
+            && let Some(amount) = limit.remove("amount")
+        {
+            limit.insert("requests".to_owned(), amount);
+        }
+        patch
+    }
+
     fn json(record: &RuleRecord) -> Value {
         record.json()
     }

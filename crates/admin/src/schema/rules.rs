@@ -112,6 +112,8 @@ pub(super) fn document() -> Value {
         "case": word(&["sensitive", "insensitive"], "Whether paths differ by case."),
         "key_by": key_by(),
         "missing": word(&["skip", "share"], "What happens to requests that lack a key part."),
+        "meter": meter(),
+        "unmetered": word(&["skip", "reject"], "What happens to requests that carry none of its meters."),
         "limit": builders::reference("Limit"),
         "unlimited": flag("Exempts what it matches."),
         "replaces": json!({
@@ -139,6 +141,7 @@ pub(super) fn limit() -> Value {
     let duration = |text: &str| json!({ "type": "string", "pattern": "^([0-9]+(ms|us|ns|s|m|h|d))+$", "description": text, "examples": ["1s", "250ms", "1h"] });
     json!({
         "requests": count("Units per window; 0 refuses everything.", check::REQUESTS_MAX),
+        "amount": count("Another spelling of `requests`, for meters that do not count requests.", check::REQUESTS_MAX),
         "window": duration("Length of the window."),
         "algorithm": word(ALGORITHMS, "How it is measured."),
         "burst": count("Capacity of a bucket, when it differs from `requests`.", check::BURST_MAX),
@@ -165,6 +168,23 @@ fn key_by() -> Value {
     json!({
         "anyOf": [attribute, { "type": "array", "items": attribute, "minItems": 1, "maxItems": 8 }],
         "description": "What requests are counted by: `api_key`, `user_id:endpoint`, `api_key|ip`, `global`.",
+    })
+}
+
+fn meter() -> Value {
+    let name = json!({ "type": "string", "pattern": "^[a-z][a-z0-9_.-]{0,63}$" });
+    let weight = json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": check::WEIGHT_MAX });
+    let weights = json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^[a-z][a-z0-9_.-]{0,63}$" },
+        "additionalProperties": weight,
+        "minProperties": 1,
+        "maxProperties": check::METERS_MAX,
+    });
+    json!({
+        "anyOf": [name, weights],
+        "description": "What it counts: a meter of requests such as `output_tokens`, or several with weights; `requests` if it is left out.",
+        "examples": ["output_tokens", { "input_tokens": 1, "output_tokens": 4 }],
     })
 }
 

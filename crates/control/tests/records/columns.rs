@@ -71,7 +71,8 @@ impl Dice {
         const WINDOWS: [&str; 8] = ["1ms", "250ms", "1s", "1500ms", "90s", "1h30m", "1d", "366d"];
         let window = WINDOWS[self.draw(WINDOWS.len())];
         let requests = [1, 10, 999, 10_000][self.draw(4)];
-        let limit = match self.draw(9) {
+        let limit = match self.draw(10) {
+            9 => json!({ "amount": requests, "window": window }),
             0 => json!({ "requests": requests, "window": window }),
             1 => json!({ "requests": requests, "window": window, "algorithm": "token_bucket", "burst": 20 }),
             2 => json!({ "requests": requests, "window": window, "algorithm": "gcra", "burst": 0 }),
@@ -123,6 +124,12 @@ impl Dice {
         field("resource", 5, &[json!("orders")]);
         field("case", 4, &[json!("insensitive"), json!("sensitive")]);
         field("missing", 4, &[json!("share"), json!("skip")]);
+        field(
+            "meter",
+            4,
+            &[json!("output_tokens"), json!({ "input_tokens": 1, "output_tokens": 4 }), json!("requests")],
+        );
+        field("unmetered", 6, &[json!("reject"), json!("skip")]);
         field("count_denied", 5, &[json!(true), json!(false)]);
         field("accept_limits", 5, &[json!(true), json!(false)]);
         field("max_debt", 5, &[json!(0), json!(100)]);

@@ -51,11 +51,14 @@ fn own_fields(algorithm: LimitAlgorithm, queue: bool) -> &'static [&'static str]
     }
 }
 
+/// `amount` is another spelling of `requests`, for meters that do not count requests.
+fn spelled(name: &str) -> &str {
+    if name == "amount" { "requests" } else { name }
+}
+
 fn reject_foreign_fields(fields: &MapFields<'_>, algorithm: LimitAlgorithm, queue: bool, problems: &mut Problems) {
     let own = own_fields(algorithm, queue);
-    // `amount` is another spelling of `requests`, for meters that do not count requests.
-    let owns = |name: &str| own.contains(&if name == "amount" { "requests" } else { name });
-    for name in LIMIT_FIELDS.iter().filter(|name| **name != "algorithm" && !owns(name)) {
+    for name in LIMIT_FIELDS.iter().filter(|name| **name != "algorithm" && !own.contains(&spelled(name))) {
         if let Some(value) = fields.get(name) {
             problems.push(misplaced_field(&value, name, algorithm, queue));
         }
@@ -67,7 +70,7 @@ fn misplaced_field(value: &FieldValue<'_>, name: &str, algorithm: LimitAlgorithm
     let message = format!("{} does not belong to {}{form}", value.path, algorithm.name());
     let owners: Vec<&str> = LimitAlgorithm::ALL
         .iter()
-        .filter(|other| own_fields(**other, false).contains(&name))
+        .filter(|other| own_fields(**other, false).contains(&spelled(name)))
         .map(|other| other.name())
         .collect();
     let help = format!(

@@ -7,6 +7,7 @@ mod checks;
 mod envoy;
 mod envoy_domains;
 mod forward_auth;
+mod meters;
 mod receipts;
 #[allow(dead_code, reason = "shared with the suite of a fleet")]
 mod rig;

@@ -108,7 +108,7 @@ async fn a_receipt_is_good_for_what_and_where_it_was_made() {
 
     let slot = one.post("/v1/slots/acquire", r#"{"client_key":"a","endpoint":"/flight"}"#).await.json();
     let body = json!({ "reservation": slot["slot"], "cost": 0 }).to_string();
-    assert_eq!(one.post("/v1/settle", &body).await.json()["code"], "unknown_receipt", "a slot is no reservation");
+    assert_eq!(one.post("/v1/settle", &body).await.json()["settled"], true, "a slot is a reservation");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod rig;
 
 mod log;
 mod node;
+mod reservations;
 mod shared;
 mod start;
 mod trouble;

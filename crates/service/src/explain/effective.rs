@@ -1,8 +1,8 @@
 //! A rule with every default filled in, as JSON.
 
 use serde_json::{Map, Value, json};
-use tollgate_core::{Limit, Span};
-use tollgate_rules::spec::{Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, Missing, OnFail};
+use tollgate_core::{Limit, Request, Span};
+use tollgate_rules::spec::{Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, MeterSpec, Missing, OnFail};
 use tollgate_rules::{PathCase, duration};
 use tollgate_ruleset::Rule;
 
@@ -48,6 +48,8 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "resource": rule.resource,
         "match": matches_json(&spec.matches),
         "key_by": spec.key_by.as_ref().map(ToString::to_string),
+        "meter": meter_json(&spec.meter),
+        "unmetered": spec.unmetered.name(),
         "limit": spec.limit.as_ref().zip(rule.limit).map(|(spec, limit)| limit_json(spec, &limit)),
         "unlimited": spec.unlimited,
         "replaces": spec.replaces,
@@ -111,6 +113,17 @@ pub fn limit_json(spec: &LimitSpec, limit: &Limit) -> Value {
 
 fn matches_json(matches: &MatchSpec) -> Value {
     conditions(matches).into_iter().map(|(name, patterns)| (name.to_owned(), json!(patterns))).collect()
+}
+
+/// One name, or weights by name.
+fn meter_json(meter: &MeterSpec) -> Value {
+    match meter {
+        MeterSpec::Requests => json!(Request::REQUESTS),
+        MeterSpec::Weighted(weights) => match weights.as_slice() {
+            [(name, 1)] => json!(name),
+            weights => weights.iter().map(|(name, weight)| (name.clone(), json!(weight))).collect(),
+        },
+    }
 }
 
 fn cost_json(cost: &Cost) -> Value {

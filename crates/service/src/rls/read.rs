@@ -8,6 +8,7 @@ use tollgate_core::{AskedLimit, Attribute, Charge, Request, Time};
 use tollgate_proto::RateLimitDescriptor;
 use tollgate_proto::rls::RateLimitRequest;
 use tollgate_rules::envoy::Unit;
+use tollgate_rules::key::is_attribute;
 use tollgate_ruleset::{Charges, RuleSet};
 
 use super::RlsError;
@@ -24,6 +25,9 @@ pub const VALUE_BYTES_MAX: usize = 1024;
 /// The descriptor key with the address of a client.
 const REMOTE_ADDRESS: &str = "remote_address";
 
+/// The descriptor key that names the meter of the hits, in namespaces of native rules.
+const METER: &str = "meter";
+
 /// A validated message.
 pub(crate) struct ParsedRls<'a> {
     pub(crate) message: &'a RateLimitRequest,
@@ -32,6 +36,8 @@ pub(crate) struct ParsedRls<'a> {
     entries: SmallVec<[(&'a str, &'a str); 8]>,
     /// The range of each descriptor in `entries`.
     entry_ranges: SmallVec<[Range<usize>; 4]>,
+    /// The meter of each descriptor that names one, with its hits: 1 for a descriptor that peeks.
+    meters: SmallVec<[Option<[(&'a str, u64); 1]>; 4]>,
     /// The group that decides each descriptor.
     groups: SmallVec<[DescriptorGroup; 4]>,
     /// Bit set of descriptors that are not counted; there are at most 32.
@@ -70,6 +76,7 @@ impl<'a> ParsedRls<'a> {
             is_domain: rules.is_domain(domain),
             entries: SmallVec::new(),
             entry_ranges: SmallVec::new(),
+            meters: SmallVec::new(),
             groups: SmallVec::new(),
             uncounted: 0,
         };
@@ -170,7 +177,7 @@ impl<'a> ParsedRls<'a> {
         if entries.len() > ENTRIES_MAX {
             return Err(format!("entries: use at most {ENTRIES_MAX}"));
         }
-        let start = self.entries.len();
+        let (start, mut meter) = (self.entries.len(), None);
         for entry in entries {
             if entry.key.is_empty() {
                 return Err("entries: a key must not be empty".to_owned());
@@ -181,12 +188,18 @@ impl<'a> ParsedRls<'a> {
             if entry.value.len() > VALUE_BYTES_MAX {
                 return Err(format!("entries: a value may have {VALUE_BYTES_MAX} bytes"));
             }
+            if entry.key == METER && !self.is_domain {
+                read_meter(&entry.value, &mut meter)?;
+                continue;
+            }
             self.entries.push((&entry.key, &entry.value));
         }
         if descriptor.limit.is_some_and(|limit| Unit::from_number(limit.unit).is_none()) {
             return Err("limit.unit: name a unit of time".to_owned());
         }
         self.entry_ranges.push(start..self.entries.len());
+        let meter = meter.filter(|meter| *meter != Request::REQUESTS);
+        self.meters.push(meter.map(|meter| [(meter, self.hits(descriptor).max(1))]));
         self.groups.push(if descriptor.is_negative_hits { DescriptorGroup::Refund } else { DescriptorGroup::Round(0) });
         Ok(())
     }
@@ -272,8 +285,22 @@ impl<'a> ParsedRls<'a> {
                 _ => {}
             }
         }
+        if let Some(Some(costs)) = self.meters.get(index) {
+            let request = request.with_costs(costs).cost(0);
+            return Some(if hits == 0 && !descriptor.is_negative_hits { request.peek() } else { request });
+        }
         // A descriptor without hits asks whether one unit is left.
         Some(if hits == 0 && !descriptor.is_negative_hits { request.cost(1).peek() } else { request })
+    }
+}
+
+fn read_meter<'a>(name: &'a str, meter: &mut Option<&'a str>) -> Result<(), String> {
+    if !is_attribute(name) {
+        return Err("entries: a meter is a lower-case letter, then up to 63 of a-z, 0-9, _, ., -".to_owned());
+    }
+    match meter.replace(name) {
+        None => Ok(()),
+        Some(_) => Err("entries: name one meter".to_owned()),
     }
 }
 

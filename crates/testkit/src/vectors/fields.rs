@@ -20,6 +20,14 @@ pub(super) const FILE: VectorFields = VectorFields {
     informative: &["note", "semantics", "identity"],
 };
 
+pub(super) const RESERVATION_FILE: VectorFields =
+    VectorFields { read: &["rules", "cases"], informative: &["semantics"] };
+
+pub(super) const RESERVATION_CASE: VectorFields = VectorFields { read: &["name", "steps"], informative: &["note"] };
+
+pub(super) const RESERVATION_STEP: VectorFields =
+    VectorFields { read: &["op", "receipt", "as", "cost", "costs", "expect", "left"], informative: &[] };
+
 pub(super) const CASE: VectorFields =
     VectorFields { read: &["name", "algorithm", "config", "rules", "steps"], informative: &["note", "interval_ns"] };
 

@@ -8,6 +8,7 @@ mod fields;
 mod file;
 mod leases;
 mod limits;
+mod reservations;
 mod run;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub use file::VectorFile;
+pub use reservations::{ReservationCall, ReservationCase, ReservationVectors};
 pub use run::run;
 
 /// The result of one file.

@@ -155,6 +155,17 @@ fn cost_text(rule: &Value) -> String {
     }
 }
 
+/// What the rule counts, unless it counts requests.
+fn meter_words(rule: &Value) -> Option<String> {
+    match rule.get("meter")? {
+        Value::Object(weights) => {
+            let weights = weights.iter().map(|(name, weight)| format!("{weight} × {name}"));
+            Some(format!("meter {}", weights.collect::<Vec<_>>().join(" + ")))
+        }
+        meter => meter.as_str().filter(|name| *name != "requests").map(|name| format!("meter {name}")),
+    }
+}
+
 fn policy_text(rule: &Value) -> String {
     let word = |name: &str| string(rule, name).unwrap_or("?");
     let mode = match string(rule, "own_mode") {
@@ -167,6 +178,8 @@ fn policy_text(rule: &Value) -> String {
         format!("consistency {}", word("consistency")),
         format!("missing {}", word("missing")),
     ];
+    words.extend(meter_words(rule));
+    words.extend((string(rule, "unmetered") == Some("reject")).then(|| "unmetered reject".to_owned()));
     words.extend(flag(rule, "count_denied").then(|| "count_denied".to_owned()));
     words.extend(flag(rule, "accept_limits").then(|| "accept_limits".to_owned()));
     words.extend(string(rule, "soft").map(|soft| format!("soft {soft}")));

@@ -8,7 +8,7 @@ pub fn limit_words(rule: &Value) -> String {
         return if rule.get("unlimited") == Some(&Value::Bool(true)) { "unlimited" } else { "-" }.to_owned();
     };
     let word = |name: &str| limit.get(name).filter(|value| !value.is_null()).map(plain);
-    let mut words = match (word("slots"), word("requests")) {
+    let mut words = match (word("slots"), word("requests").or_else(|| word("amount"))) {
         (Some(slots), _) => vec![format!("{slots} slots")],
         (None, requests) => {
             let window = word("window").unwrap_or_else(|| "?".to_owned());
@@ -17,6 +17,7 @@ pub fn limit_words(rule: &Value) -> String {
     };
     words.extend(word("burst").map(|burst| format!("burst {burst}")));
     words.extend(word("max_delay").map(|delay| format!("waits up to {delay}")));
+    words.extend(rule.get("meter").filter(|meter| *meter != "requests").map(|meter| format!("meter {}", plain(meter))));
     words.extend(word("algorithm").filter(|name| !["token_bucket", "concurrency"].contains(&name.as_str())));
     words.join(", ")
 }

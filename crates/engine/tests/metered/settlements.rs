@@ -1,0 +1,137 @@
+//! Settling several meters and a slot.
+
+use tollgate_core::{Enforcement, Span};
+use tollgate_engine::Settled;
+
+use crate::rig::{RULES, STREAM, fleet, granted, opened};
+
+const REPEATED: Settled = Settled { refunded: 0, extended: 0, repeated: true };
+
+#[tokio::test]
+async fn one_reservation_takes_all_meters_and_a_slot_in_one_call() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    assert_eq!(fleet.store.calls(), (1, 0));
+    let reservation = opened(&receipt);
+    assert!(reservation.slot().is_some());
+    assert_eq!(reservation.slot_ttl(), Some(Span::from_secs(60)));
+    assert_eq!(reservation.amounts().collect::<Vec<_>>(), [("requests", 1), STREAM[0], STREAM[1]]);
+    assert_eq!(fleet.usage().await, [1, 100, 50, 300, 1]);
+}
+
+#[tokio::test]
+async fn all_or_nothing_over_meters_and_slots() {
+    let fleet = fleet(RULES);
+    let (decision, receipt) = fleet.reserve(&[("input_tokens", 900), ("output_tokens", 501)]).await;
+    assert!(!decision.is_allowed() && receipt.is_none());
+    assert_eq!(fleet.usage().await, [0; 5]);
+    let _held = [fleet.reserved(&STREAM).await, fleet.reserved(&STREAM).await];
+    let before = fleet.usage().await;
+    let (decision, _) = fleet.reserve(&STREAM).await;
+    assert_eq!(decision.deciding_rule().expect("a rule denied").0.name, "flight");
+    assert_eq!(fleet.usage().await, before, "no slot, no tokens");
+}
+
+#[tokio::test]
+async fn settles_each_meter_lower_and_higher() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    fleet.store.calls();
+    let actual = [("input_tokens", 80), ("output_tokens", 60)];
+    let settled = fleet.here.settle_costs(opened(&receipt), &actual).await.unwrap();
+    assert_eq!(fleet.store.calls(), (2, 1), "its turn and the charge, and one refund");
+    assert_eq!(settled, Settled { refunded: 2, extended: 2, repeated: false }, "input and slot; output and credits");
+    assert_eq!(fleet.usage().await, [1, 80, 60, 320, 0]);
+}
+
+#[tokio::test]
+async fn meters_without_an_amount_keep_their_estimate() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    fleet.here.settle_costs(opened(&receipt), &[("output_tokens", 0)]).await.unwrap();
+    assert_eq!(fleet.usage().await, [1, 100, 0, 100, 0]);
+    let receipt = fleet.reserved(&STREAM).await;
+    fleet.here.settle_costs(opened(&receipt), &[]).await.unwrap();
+    assert_eq!(fleet.usage().await, [2, 200, 50, 400, 0], "only the slot came back");
+}
+
+#[tokio::test]
+async fn an_estimate_of_zero_is_charged_when_it_is_settled() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&[("output_tokens", 0)]).await;
+    assert_eq!(fleet.usage().await, [1, 0, 0, 0, 1]);
+    fleet.here.settle_costs(opened(&receipt), &[("output_tokens", 40)]).await.unwrap();
+    assert_eq!(fleet.usage().await, [1, 0, 40, 160, 0]);
+}
+
+#[tokio::test]
+async fn settling_above_the_limit_is_charged() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    let settled = fleet.here.settle_costs(opened(&receipt), &[("output_tokens", 700)]).await.unwrap();
+    assert_eq!(settled.extended, 2);
+    assert_eq!(fleet.usage().await, [1, 100, 700, 2900, 0], "used is used, also beyond the limit of 500");
+}
+
+#[tokio::test]
+async fn a_receipt_settles_once_at_whatever_node() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    let low = [("input_tokens", 10), ("output_tokens", 5)];
+    fleet.there.settle_costs(opened(&receipt), &low).await.unwrap();
+    let once = fleet.usage().await;
+    assert_eq!(once, [1, 10, 5, 30, 0]);
+    for amounts in [&low[..], &[], &[("output_tokens", 400)]] {
+        assert_eq!(fleet.here.settle_costs(opened(&receipt), amounts).await, Ok(REPEATED));
+    }
+    assert_eq!(fleet.usage().await, once);
+}
+
+#[tokio::test]
+async fn concurrent_settlements_have_one_effect() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    let settle = |node| {
+        let engine = if node % 2 == 0 { &fleet.here } else { &fleet.there };
+        engine.settle_costs(opened(&receipt), &[("output_tokens", 90)])
+    };
+    let (a, b, c, d) = tokio::join!(settle(0), settle(1), settle(2), settle(3));
+    assert_eq!([a, b, c, d].into_iter().filter(|settled| settled != &Ok(REPEATED)).count(), 1);
+    assert_eq!(fleet.usage().await, [1, 100, 90, 460, 0]);
+}
+
+#[tokio::test]
+async fn what_is_never_settled_stays_charged_and_its_slot_returns() {
+    let fleet = fleet(RULES);
+    let _receipt = fleet.reserved(&STREAM).await;
+    fleet.clock.advance(Span::from_secs(61));
+    assert_eq!(fleet.usage().await, [1, 100, 50, 300, 0]);
+}
+
+/// The turn is forgotten after ten minutes; the hour is not over, and the numbers of the charges are still known.
+#[tokio::test]
+async fn a_forgotten_turn_refunds_nothing_twice() {
+    let fleet = fleet(RULES);
+    let first = fleet.reserved(&STREAM).await;
+    let extended = granted(fleet.here.extend(opened(&first), &[("output_tokens", 50)]).await.unwrap());
+    fleet.here.settle_costs(opened(&extended), &[]).await.unwrap();
+    let once = fleet.usage().await;
+    assert_eq!(once, [1, 100, 100, 500, 0]);
+    fleet.clock.advance(Span::from_secs(601));
+    for receipt in [&extended, &first] {
+        fleet.here.settle_costs(opened(receipt), &[("input_tokens", 0), ("output_tokens", 0)]).await.unwrap();
+        assert_eq!(fleet.usage().await, once);
+        fleet.clock.advance(Span::from_secs(601));
+    }
+}
+
+#[tokio::test]
+async fn with_limits_off_nothing_changes() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    fleet.store.calls();
+    fleet.here.set_enforcement(Enforcement::Off);
+    let settled = fleet.here.settle_costs(opened(&receipt), &[("output_tokens", 9)]).await;
+    assert_eq!((settled, fleet.store.calls()), (Ok(Settled::default()), (0, 0)));
+    assert_eq!(fleet.usage().await, [1, 100, 50, 300, 1]);
+}

@@ -1,0 +1,86 @@
+//! The vectors of reservations over gRPC.
+
+use serde_json::{Map, Value, json};
+use tollgate_proto::v1::{
+    AcquireSlotRequest, CheckRequest, CheckResponse, ExtendRequest, ReleaseSlotRequest, RenewSlotRequest,
+    ReserveRequest, SettleRequest,
+};
+use tollgate_testkit::vectors::{ReservationCall, ReservationVectors, VectorReport};
+use tonic::Status;
+
+use crate::rig::{Rig, about};
+
+const VECTORS: &str = include_str!("../../../testkit/vectors/reservations.json");
+
+/// The answer with the names of the HTTP API.
+fn decided(decision: Option<CheckResponse>, receipt: &str) -> Value {
+    let CheckResponse { allowed, rule, .. } = decision.unwrap_or_default();
+    json!({ "allowed": allowed, "rule": rule, "reservation": receipt })
+}
+
+fn refused(status: &Status) -> Value {
+    json!({ "code": status.message().split(':').next() })
+}
+
+async fn ask(rig: &Rig, client: &str, call: ReservationCall) -> Result<Value, Status> {
+    let ReservationCall { op, receipt, cost, costs } = call;
+    let costs = costs.into_iter().collect();
+    let reservation = receipt.unwrap_or_default();
+    let mut grpc = rig.client().await;
+    let request = |costs| Some(CheckRequest { cost, costs, ..about(client) });
+    Ok(match op.as_str() {
+        "check" => decided(Some(grpc.check(request(costs).unwrap()).await?.into_inner()), ""),
+        "reserve" => {
+            let answer = grpc.reserve(ReserveRequest { request: request(costs) }).await?.into_inner();
+            decided(answer.decision, &answer.reservation)
+        }
+        "acquire" => {
+            let answer = grpc.acquire_slot(AcquireSlotRequest { request: request(costs) }).await?.into_inner();
+            decided(answer.decision, &answer.slot)
+        }
+        "extend" => {
+            let answer = grpc.extend(ExtendRequest { reservation, costs }).await?.into_inner();
+            json!({
+                "extended": answer.extended, "reservation": answer.reservation, "rule": answer.rule,
+                "limit": answer.limit, "remaining": answer.remaining,
+            })
+        }
+        // Without amounts gRPC settles at the cost of 0; the vectors mean the estimates.
+        "settle" if costs.is_empty() => {
+            let released = grpc.release_slot(ReleaseSlotRequest { slot: reservation }).await?.into_inner().released;
+            json!({ "settled": released, "refunded": u8::from(released), "extended": 0 })
+        }
+        "settle" => {
+            let answer = grpc.settle(SettleRequest { reservation, cost: 0, costs }).await?.into_inner();
+            json!({ "settled": answer.settled, "refunded": answer.refunded, "extended": answer.extended })
+        }
+        "renew" => {
+            json!({ "renewed": grpc.renew_slot(RenewSlotRequest { slot: reservation }).await?.into_inner().renewed })
+        }
+        "release" => {
+            let released = grpc.release_slot(ReleaseSlotRequest { slot: reservation }).await?.into_inner().released;
+            json!({ "released": released })
+        }
+        other => panic!("unknown op {other}"),
+    })
+}
+
+async fn left(rig: &Rig, client: &str) -> Value {
+    let costs = ["input_tokens", "output_tokens"].map(|meter| (meter.to_owned(), 0)).into();
+    let looked = CheckRequest { cost: Some(0), peek: true, costs, ..about(client) };
+    let rules = rig.client().await.check(looked).await.unwrap().into_inner().rules;
+    Value::Object(rules.into_iter().map(|rule| (rule.rule, json!(rule.remaining))).collect::<Map<_, _>>())
+}
+
+#[tokio::test]
+async fn reservations_agree_with_their_vectors() {
+    let vectors = ReservationVectors::parse(VECTORS).unwrap_or_else(|error| panic!("{error}"));
+    let rig = Rig::start(&vectors.rules);
+    let mut report = VectorReport::default();
+    for case in &vectors.cases {
+        let call = async |call| ask(&rig, &case.name, call).await.unwrap_or_else(|status| refused(&status));
+        case.run(call, async || left(&rig, &case.name).await, &mut report).await;
+    }
+    let shown: Vec<String> = report.differences.iter().map(ToString::to_string).collect();
+    assert_eq!((report.passed, report.failed), (89, 0), "{}", shown.join("\n"));
+}
