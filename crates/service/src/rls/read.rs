@@ -28,6 +28,9 @@ const REMOTE_ADDRESS: &str = "remote_address";
 /// The descriptor key that names the meter of the hits, in namespaces of native rules.
 const METER: &str = "meter";
 
+/// The amount of the meter that a descriptor names, in the form of a request's costs.
+type DescriptorCosts<'a> = Option<[(&'a str, u64); 1]>;
+
 /// A validated message.
 pub(crate) struct ParsedRls<'a> {
     pub(crate) message: &'a RateLimitRequest,
@@ -37,7 +40,7 @@ pub(crate) struct ParsedRls<'a> {
     /// The range of each descriptor in `entries`.
     entry_ranges: SmallVec<[Range<usize>; 4]>,
     /// The meter of each descriptor that names one, with its hits: 1 for a descriptor that peeks.
-    meters: SmallVec<[Option<[(&'a str, u64); 1]>; 4]>,
+    meters: SmallVec<[DescriptorCosts<'a>; 4]>,
     /// The group that decides each descriptor.
     groups: SmallVec<[DescriptorGroup; 4]>,
     /// Bit set of descriptors that are not counted; there are at most 32.
