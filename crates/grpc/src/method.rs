@@ -11,9 +11,11 @@ pub enum GrpcMethod {
     BatchCheck,
     /// Decides a stream of requests.
     StreamChecks,
-    /// Charges an estimated cost.
+    /// Charges estimated amounts and takes slots.
     Reserve,
-    /// Replaces the estimate by the real cost.
+    /// Charges the next step of a reservation.
+    Extend,
+    /// Replaces the estimates by the real amounts.
     Settle,
     /// Acquires concurrency slots.
     AcquireSlot,
@@ -35,12 +37,13 @@ pub enum GrpcMethod {
 
 impl GrpcMethod {
     /// All methods, in the order of their discriminants.
-    pub const ALL: [GrpcMethod; 14] = [
+    pub const ALL: [GrpcMethod; 15] = [
         GrpcMethod::Check,
         GrpcMethod::ShouldRateLimit,
         GrpcMethod::BatchCheck,
         GrpcMethod::StreamChecks,
         GrpcMethod::Reserve,
+        GrpcMethod::Extend,
         GrpcMethod::Settle,
         GrpcMethod::AcquireSlot,
         GrpcMethod::RenewSlot,
@@ -60,6 +63,7 @@ impl GrpcMethod {
             GrpcMethod::BatchCheck => "/tollgate.v1.Tollgate/BatchCheck",
             GrpcMethod::StreamChecks => "/tollgate.v1.Tollgate/StreamChecks",
             GrpcMethod::Reserve => "/tollgate.v1.Tollgate/Reserve",
+            GrpcMethod::Extend => "/tollgate.v1.Tollgate/Extend",
             GrpcMethod::Settle => "/tollgate.v1.Tollgate/Settle",
             GrpcMethod::AcquireSlot => "/tollgate.v1.Tollgate/AcquireSlot",
             GrpcMethod::RenewSlot => "/tollgate.v1.Tollgate/RenewSlot",

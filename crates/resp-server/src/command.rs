@@ -147,7 +147,7 @@ pub(super) fn reject_malformed(
             name,
             b"' command; usage: ",
             name,
-            b" client_key=<key> [endpoint=<method and path>] [<name>=<value> ...] [COST <n>]",
+            b" client_key=<key> [endpoint=<method and path>] [<name>=<value> ...] [COST [<meter>] <n> ...]",
         ]),
         _ => wrong_number_of_arguments(name, out),
     }

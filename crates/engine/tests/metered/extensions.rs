@@ -4,11 +4,11 @@ use tollgate_core::{Enforcement, Span, Wait};
 use tollgate_engine::Extension;
 use tollgate_ruleset::RuleSet;
 
-use crate::rig::{Fleet, RULES, STREAM, denied, fleet, granted, opened, user};
+use crate::rig::{RULES, STREAM, TwoNodes, denied, fleet, granted, opened, user};
 
 const STEP: [(&str, u64); 1] = [("output_tokens", 50)];
 
-async fn extend(fleet: &Fleet, receipt: &[u8], more: &[(&str, u64)]) -> Extension {
+async fn extend(fleet: &TwoNodes, receipt: &[u8], more: &[(&str, u64)]) -> Extension {
     fleet.here.extend(opened(receipt), more).await.expect("the store answers")
 }
 

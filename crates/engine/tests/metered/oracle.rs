@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tollgate_core::Span;
 use tollgate_engine::Extension;
 
-use crate::rig::{CarriedReceipt, Fleet, carried, fleet, opened};
+use crate::rig::{CarriedReceipt, TwoNodes, carried, fleet, opened};
 
 /// A token bucket that returns no unit within a sequence, windows of an hour and of a day, and slots of a minute.
 const RULES: &str = "rules:
@@ -158,7 +158,7 @@ fn named([requests, input, output]: Amounts) -> [(&'static str, u64); 3] {
     [("requests", requests), ("input_tokens", input), ("output_tokens", output)]
 }
 
-async fn reserve(fleet: &Fleet, model: &mut Model, amounts: Amounts) {
+async fn reserve(fleet: &TwoNodes, model: &mut Model, amounts: Amounts) {
     let [_, input, output] = named(amounts);
     let (decision, receipt) = fleet.reserve_at(amounts[0], &[input, output]).await;
     let expected = model.fits(amounts) && model.slots() < SLOTS;
@@ -181,7 +181,7 @@ fn pick(model: &Model, which: usize, old: bool) -> Option<(usize, CarriedReceipt
     usable.then(|| (index, receipt.clone(), latest))
 }
 
-async fn extend(fleet: &Fleet, model: &mut Model, which: usize, old: bool, more: Amounts) {
+async fn extend(fleet: &TwoNodes, model: &mut Model, which: usize, old: bool, more: Amounts) {
     let Some((index, receipt, latest)) = pick(model, which, old) else { return };
     let engine = if which % 2 == 0 { &fleet.here } else { &fleet.there };
     let extension = engine.extend(opened(&receipt), &named(more)).await.unwrap();
@@ -211,7 +211,7 @@ async fn extend(fleet: &Fleet, model: &mut Model, which: usize, old: bool, more:
     }
 }
 
-async fn settle(fleet: &Fleet, model: &mut Model, which: usize, old: bool, actual: Amounts) {
+async fn settle(fleet: &TwoNodes, model: &mut Model, which: usize, old: bool, actual: Amounts) {
     let Some((index, receipt, latest)) = pick(model, which, old) else { return };
     let engine = if which % 3 == 0 { &fleet.here } else { &fleet.there };
     let settled = engine.settle_costs(opened(&receipt), &named(actual)).await.unwrap();

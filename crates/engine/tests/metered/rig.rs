@@ -80,7 +80,7 @@ impl Store for SharedStore {
 }
 
 /// Two nodes over one store.
-pub struct Fleet {
+pub struct TwoNodes {
     pub clock: ManualClock,
     pub store: SharedStore,
     pub here: Engine<SharedStore>,
@@ -92,11 +92,11 @@ fn rules(yaml: &str) -> RuleSet {
     RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile")
 }
 
-pub fn fleet(yaml: &str) -> Fleet {
+pub fn fleet(yaml: &str) -> TwoNodes {
     let clock = ManualClock::at(Time::from_secs(1_800_000_000));
     let store = SharedStore::new(&clock);
     let node = || Engine::with_clock(store.clone(), rules(yaml), Arc::new(clock.clone()));
-    Fleet { here: node(), there: node(), clock, store }
+    TwoNodes { here: node(), there: node(), clock, store }
 }
 
 pub fn user<'a>(costs: &'a [(&'a str, u64)]) -> Request<'a> {
@@ -119,7 +119,7 @@ pub fn opened(receipt: &[u8]) -> Reservation {
     Reservation::unpack(receipt).expect("it was packed")
 }
 
-impl Fleet {
+impl TwoNodes {
     /// Reserves with a slot.
     pub async fn reserve(&self, costs: &[(&str, u64)]) -> (Decision, Option<CarriedReceipt>) {
         self.reserve_at(1, costs).await

@@ -93,6 +93,8 @@ async fn a_check_is_answered_in_words() {
     assert_eq!(rig.metric("tollgate_resp_commands_total{command=\"tg.refund\"}").await, 4.0);
 }
 
+const COST_WANTED: &str = "'COST': should be followed by a whole number, or by a meter and a whole number";
+
 #[tokio::test]
 async fn a_request_that_cannot_be_read_charges_nothing() {
     let rig = Rig::start();
@@ -101,7 +103,7 @@ async fn a_request_that_cannot_be_read_charges_nothing() {
         (
             vec!["TG.CHECK"],
             "wrong number of arguments for 'tg.check' command; usage: tg.check client_key=<key> [endpoint=<method and \
-             path>] [<name>=<value> ...] [COST <n>]",
+             path>] [<name>=<value> ...] [COST [<meter>] <n> ...]",
         ),
         (vec!["TG.CHECK", "client_key=a", "cost=5"], "'cost': is no attribute; write COST 5"),
         (vec!["TG.CHECK", "clientkey=a"], "'clientkey': did you mean `client_key`?"),
@@ -109,8 +111,19 @@ async fn a_request_that_cannot_be_read_charges_nothing() {
         (vec!["TG.CHECK", "COST", "1"], "attributes: say who asks: client_key, api_key, user_id, ip, …"),
         (vec!["TG.CHECK", "client_key"], "'client_key': write attributes as name=value"),
         (vec!["TG.CHECK", "client_key=a", "client_key=b"], "'client_key': is there twice"),
-        (vec!["TG.CHECK", "client_key=a", "COST"], "'COST': should be followed by a whole number"),
-        (vec!["TG.CHECK", "client_key=a", "COST", "-1"], "'COST': should be followed by a whole number"),
+        (vec!["TG.CHECK", "client_key=a", "COST"], COST_WANTED),
+        (vec!["TG.CHECK", "client_key=a", "COST", "-1"], COST_WANTED),
+        (vec!["TG.CHECK", "client_key=a", "COST", "tokens"], COST_WANTED),
+        (vec!["TG.CHECK", "client_key=a", "COST", "tokens", "1.5"], COST_WANTED),
+        (
+            vec!["TG.CHECK", "client_key=a", "COST", "Tokens", "1"],
+            "costs.Tokens: a meter is a lower-case letter, then up to 63 of a-z, 0-9, _, ., -",
+        ),
+        (
+            vec!["TG.CHECK", "client_key=a", "COST", "tokens", "1"],
+            "costs: no rule counts this meter; the meters are requests (unknown_meter)",
+        ),
+        (vec!["TG.CHECK", "client_key=a", "COST", "1", "COST", "requests", "1"], "costs.requests: is there twice"),
         (vec!["TG.CHECK", "client_key=a", "COST", "1", "COST", "1"], "'COST': is there twice"),
         (
             vec!["TG.CHECK", "client_key=a", "COST", "9007199254740992"],
@@ -125,7 +138,7 @@ async fn a_request_that_cannot_be_read_charges_nothing() {
     caller.says(&not_text, b"-ERR 'client_key=\xff': should be UTF-8\r\n").await;
     caller.send(&command(&["TG.PEEK", "client_key=a"])).await;
     assert!(caller.reply().await.contains("remaining\r\n:10\r\n"));
-    assert_eq!(rig.metric("tollgate_resp_errors_total").await, 14.0);
+    assert_eq!(rig.metric("tollgate_resp_errors_total").await, 19.0);
 }
 
 /// A shared store: replies keep their order, whichever had to wait.
