@@ -1,5 +1,7 @@
 //! Meters: amounts by name, one reservation for several of them, its extensions and its settlement.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 mod decisions;
 mod extensions;
 mod nodes;
