@@ -183,7 +183,7 @@ fn pick(model: &Model, which: usize, old: bool) -> Option<(usize, CarriedReceipt
 
 async fn extend(fleet: &TwoNodes, model: &mut Model, which: usize, old: bool, more: Amounts) {
     let Some((index, receipt, latest)) = pick(model, which, old) else { return };
-    let engine = if which % 2 == 0 { &fleet.here } else { &fleet.there };
+    let engine = if which.is_multiple_of(2) { &fleet.here } else { &fleet.there };
     let extension = engine.extend(opened(&receipt), &named(more)).await.unwrap();
     let reservation = &model.reservations[index];
     let expired = reservation.held_until <= model.now;
@@ -213,7 +213,7 @@ async fn extend(fleet: &TwoNodes, model: &mut Model, which: usize, old: bool, mo
 
 async fn settle(fleet: &TwoNodes, model: &mut Model, which: usize, old: bool, actual: Amounts) {
     let Some((index, receipt, latest)) = pick(model, which, old) else { return };
-    let engine = if which % 3 == 0 { &fleet.here } else { &fleet.there };
+    let engine = if which.is_multiple_of(3) { &fleet.here } else { &fleet.there };
     let settled = engine.settle_costs(opened(&receipt), &named(actual)).await.unwrap();
     let expected = latest && !model.reservations[index].settled;
     assert_eq!(!settled.repeated, expected, "settle {actual:?}");
