@@ -12,6 +12,7 @@ use crate::metadata::{list, members, text};
 /// depend on testkit and lab.
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
+    ("journal", &["core"]),
     ("proto", &[]),
     ("resp", &[]),
     ("rules", &["core"]),
@@ -39,6 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "engine",
             "grpc",
             "http",
+            "journal",
             "net",
             "resp-server",
             "rules",
