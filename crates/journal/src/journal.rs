@@ -134,6 +134,11 @@ impl<D: JournalDisk> Journal<D> {
         self.needs_rewrite || (outdated > live && outdated > OUTDATED_MIN)
     }
 
+    /// True if what was written last may not be durable although all syncs since have succeeded: only a rewrite helps.
+    pub fn is_suspect(&self) -> bool {
+        self.needs_rewrite
+    }
+
     /// True between [`begin_rewrite`](Journal::begin_rewrite) and its end.
     pub fn is_rewriting(&self) -> bool {
         self.next.is_some()
