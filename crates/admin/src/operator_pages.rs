@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use tollgate_net::{Drain, Peer};
 use tollgate_service::refusal::write_json;
-use tollgate_service::{ApiError, HealthDetail, Reply, Service};
+use tollgate_service::{ApiError, HealthDetail, Reply, Service, with_deadline};
 use tollgate_telemetry::{Exposition, RlsCallEnd, Scrape};
-use tollgate_web::{Handler, Head, HttpError, HttpMetrics, http_error};
+use tollgate_web::{Handler, Head, HttpError, HttpMetrics, check_encoding, http_error, request_timeout};
 
 /// Returns how often loading rules files succeeded and failed.
 pub type LoadCounts = Arc<dyn Fn() -> (u64, u64) + Send + Sync>;
@@ -42,11 +43,12 @@ pub enum OperatorPage {
     RlsRules,
 }
 
-/// A page, and the format that the caller accepts.
+/// A page, the format that the caller accepts, and how long it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreparedPage {
     page: OperatorPage,
     exposition: Exposition,
+    deadline: Option<Instant>,
 }
 
 impl OperatorPage {
@@ -90,13 +92,17 @@ const ONLY_GET: ApiError = ApiError {
 };
 
 impl OperatorPages {
-    /// Checks the method; an error fills the reply.
+    /// Checks method, encoding and timeout; an error fills the reply.
     pub(crate) fn prepare_page(&self, page: OperatorPage, head: &Head<'_>, reply: &mut Reply) -> Option<PreparedPage> {
-        if !matches!(head.method, "GET" | "HEAD") {
-            ONLY_GET.write(reply);
-            return None;
+        let is_read = matches!(head.method, "GET" | "HEAD");
+        let checked = if is_read { check_encoding(head) } else { Err(ONLY_GET) };
+        match checked.and_then(|()| request_timeout(head)) {
+            Ok(deadline) => Some(PreparedPage { page, exposition: Exposition::accepted(head.accept), deadline }),
+            Err(error) => {
+                error.write(reply);
+                None
+            }
         }
-        Some(PreparedPage { page, exposition: Exposition::accepted(head.accept) })
     }
 
     async fn ready(&self, reply: &mut Reply) {
@@ -150,7 +156,7 @@ impl Handler for OperatorPages {
     async fn handle(&self, prepared: &PreparedPage, _: &[u8], reply: &mut Reply) {
         match prepared.page {
             OperatorPage::Live => write_json(200, "{\"live\":true}", reply),
-            OperatorPage::Ready => self.ready(reply).await,
+            OperatorPage::Ready => with_deadline(prepared.deadline, self.ready(reply)).await,
             OperatorPage::Metrics => {
                 reply.fields.push("Content-Type", prepared.exposition.content_type());
                 reply.fields.push("Cache-Control", "no-store");

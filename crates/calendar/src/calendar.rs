@@ -1,5 +1,7 @@
 //! Which period an instant belongs to.
 
+use std::hash::{Hash, Hasher};
+
 use tollgate_core::{Span, Time};
 
 use crate::anchor::Anchor;
@@ -39,6 +41,13 @@ impl Calendar {
     /// By the clocks of which zone.
     pub const fn zone(self) -> TimeZone {
         self.zone
+    }
+
+    /// A number that differs between most calendars, for tables of them.
+    pub(crate) fn mixed(self) -> usize {
+        let mut hasher = std::hash::DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish() as usize
     }
 
     /// The period that `now` is in.

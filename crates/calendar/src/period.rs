@@ -1,13 +1,6 @@
 //! A stretch of time that a quota is counted over.
 
-use tollgate_core::{Span, Time};
-
-/// Bits of [`Period::to_bits`] that hold the length. The longest year has 366 days and a change of the clocks: 25 bits
-/// are 388 days.
-const LENGTH_BITS: u32 = 25;
-const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;
-
-const NANOS: u64 = Span::SECOND.nanos();
+use tollgate_core::Time;
 
 /// From `start`, inclusive, to `end`, exclusive. Both are whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,24 +37,5 @@ impl Period {
     #[inline]
     pub fn contains(self, now: Time) -> bool {
         self.start <= now && (now < self.end || self.end == NO_END)
-    }
-
-    /// The time from `now` until the quota starts anew; `None` if it never does.
-    pub fn remaining(self, now: Time) -> Option<Span> {
-        self.end().map(|end| end.since(now))
-    }
-
-    /// The period in eight bytes, for the state of a bucket: 35 bits for the second of the start, and 25 bits for the
-    /// seconds until the end, zero if there is none.
-    pub fn to_bits(self) -> u64 {
-        let length = self.end().map_or(0, |end| end.since(self.start).nanos() / NANOS);
-        (self.start.nanos() / NANOS) << LENGTH_BITS | (length & LENGTH_MASK)
-    }
-
-    /// The period of [`to_bits`](Period::to_bits). Other bits make some period; none makes a panic.
-    pub fn from_bits(bits: u64) -> Period {
-        let (start, length) = (bits >> LENGTH_BITS, bits & LENGTH_MASK);
-        let end = if length == 0 { NO_END } else { Time::from_secs(start + length) };
-        Period { start: Time::from_secs(start), end }
     }
 }

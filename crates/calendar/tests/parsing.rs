@@ -1,6 +1,8 @@
 //! Texts become calendars, or errors that say what would do.
 
-use tollgate_calendar::{Anchor, Calendar, CalendarError, Every, PeriodCache, TimeZone, Weekday};
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+use tollgate_calendar::{Anchor, Calendar, CalendarError, Every, TimeZone, Weekday};
 
 fn shown(error: CalendarError) -> String {
     format!("{}: {error}", error.code())
@@ -121,5 +123,4 @@ fn unknown_zones_are_errors_that_name_the_nearest() {
 fn a_calendar_is_small() {
     assert!(size_of::<Anchor>() <= 3);
     assert!(size_of::<Calendar>() <= 6);
-    assert!(size_of::<PeriodCache>() <= 24);
 }

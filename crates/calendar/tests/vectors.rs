@@ -1,5 +1,7 @@
 //! The published vectors, which `vectors/make.py` computed without this crate.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 use serde_json::Value;
 use tollgate_calendar::{Anchor, Calendar, Every, Period, TimeZone};
 use tollgate_core::Time;
@@ -26,7 +28,6 @@ fn every_vector_holds() {
         let period = calendar.period_at(at);
         assert_eq!((period.start(), period.end()), (start, end), "{case} at {}", at.nanos() / 1_000_000_000);
         assert!(period.contains(at), "{case}");
-        assert_eq!(Period::from_bits(period.to_bits()), period, "{case}");
     }
 }
 

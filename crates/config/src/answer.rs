@@ -41,12 +41,12 @@ impl AnswerSettings {
         Ok(RenderConfig {
             headers: self.headers.parse()?,
             retry_jitter: self.retry_jitter.parse()?,
-            refused_status: match self.refused_status {
+            denial_status: match self.refused_status {
                 429 => DenialStatus::TooManyRequests,
                 _ => DenialStatus::Ok,
             },
             never_status: self.never_status,
-            refusal: match self.answer {
+            denial_detail: match self.answer {
                 RefusalDetail::Public => Detail::Public,
                 RefusalDetail::Full => Detail::Full,
             },

@@ -33,7 +33,7 @@ pub struct Outcome {
     pub source: Source,
     /// Capacity in cost units.
     pub limit: u64,
-    /// The largest cost that would pass now. For a queue: requests that may still join.
+    /// The largest cost that would pass now. For a queue: requests that may still join. For a quota: without overdraft.
     pub remaining: u64,
     /// Units or slots in use; above `limit` after the limit was lowered or usage was forced.
     pub used: u64,
@@ -41,7 +41,7 @@ pub struct Outcome {
     pub granted: u64,
     /// When the same cost would pass.
     pub wait: Wait,
-    /// Until the bucket is equivalent to an unused one (fixed window: until the window ends).
+    /// Until the bucket is equivalent to an unused one (fixed window and quota: until the window or period ends).
     pub reset_after: Span,
     /// Until `remaining` increases; `None` if it cannot.
     pub next_unit_after: Option<Span>,

@@ -200,7 +200,7 @@ impl Quota {
 
     /// Units that the period which ends at `end` will hand on if nothing else is charged; zero if the bounds do not
     /// tell which period follows.
-    fn to_be_carried(&self, state: &QuotaUse, end: Time, now: Time) -> u64 {
+    fn next_carried(&self, state: &QuotaUse, end: Time, now: Time) -> u64 {
         let is_known = end == self.start || end == self.end;
         if is_known && state.is_running(now) && !state.keep().is_zero() { self.handed_on(state) } else { 0 }
     }
@@ -248,8 +248,9 @@ impl Algorithm for Quota {
         let limit = self.offered(carried);
         let reset_after = end.since(now);
         let remaining = limit.saturating_sub(used);
-        let is_renewed = end < Quota::FOREVER;
-        let next = self.to_be_carried(state, end, now);
+        let is_last = end == self.next_end && end == Quota::FOREVER;
+        let is_renewed = self.end < Quota::FOREVER && !is_last;
+        let next = self.next_carried(state, end, now);
         let wait = match allowed {
             true => Wait::None,
             false if is_renewed && ask.least() <= self.admitted(next) => Wait::For(reset_after),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::time::timeout;
-use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Outcome, Purpose, Request, Span, Time};
+use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Outcome, Request, Span, Time};
 use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -171,23 +171,39 @@ impl<S: Store> Engine<S> {
     /// [`decide_later`](Engine::decide_later).
     #[inline]
     pub fn try_decide(&self, requests: &[Request<'_>]) -> Result<Decision, Undecided> {
+        let decided = self.decide_unobserved(requests);
+        if let Ok(decision) = &decided {
+            self.observe(requests, decision);
+        }
+        decided
+    }
+
+    /// [`try_decide`](Engine::try_decide), unless the requests can only be decided one by one, because they ask
+    /// different things of one bucket: `None` then, nothing is charged, and the observer is not called.
+    pub fn try_decide_together(&self, requests: &[Request<'_>]) -> Option<Result<Decision, Undecided>> {
+        let decided = self.decide_unobserved(requests);
+        if let Ok(decision) = &decided {
+            if matches!(&decision.verdict, Verdict::Invalid(error) if error.is_mixed()) {
+                return None;
+            }
+            self.observe(requests, decision);
+        }
+        Some(decided)
+    }
+
+    #[inline]
+    fn decide_unobserved(&self, requests: &[Request<'_>]) -> Result<Decision, Undecided> {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
-        let decision = match self.charges(&pinned, requests, &mut charges) {
-            Err(skipped) => self.decide_skipped(pinned, skipped),
-            Ok(()) => {
-                let mut outcomes = Outcomes::new();
-                match self.take_now(&charges, &mut outcomes) {
-                    Some(taken) => match self.try_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken) {
-                        Some(taken) => conclude(pinned, &charges, taken, &outcomes),
-                        None => return Err(Undecided::new(pinned, charges)),
-                    },
-                    None => return Err(Undecided::new(pinned, charges)),
-                }
-            }
-        };
-        self.observe(requests, &decision);
-        Ok(decision)
+        if let Err(skipped) = self.charges(&pinned, requests, &mut charges) {
+            return Ok(self.decide_skipped(pinned, skipped));
+        }
+        let mut outcomes = Outcomes::new();
+        let taken = self.take_now(&charges, &mut outcomes);
+        match taken.and_then(|taken| self.try_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken)) {
+            Some(taken) => Ok(conclude(pinned, &charges, taken, &outcomes)),
+            None => Err(Undecided::new(pinned, charges)),
+        }
     }
 
     /// Decides what needs an asynchronous store call, within the deadline. The future is large: box it once, where it
@@ -210,33 +226,6 @@ impl<S: Store> Engine<S> {
                 self.merge_shards(&pinned, requests, &mut charges);
                 self.fall_back(pinned, &charges, &error).decision
             }
-        }
-    }
-
-    /// What [`decide`](Engine::decide) would return. Charges nothing and does not call the observer.
-    pub async fn look(&self, request: &Request<'_>) -> Decision {
-        self.look_at_all(std::slice::from_ref(request)).await
-    }
-
-    /// What [`decide_all`](Engine::decide_all) would return. Charges nothing and does not call the observer.
-    pub async fn look_at_all(&self, requests: &[Request<'_>]) -> Decision {
-        let mut looks: SmallVec<[Request<'_>; 4]> = SmallVec::from_slice(requests);
-        looks.iter_mut().filter(|look| look.purpose != Purpose::Mention).for_each(|look| *look = look.peek());
-        let mut charges = Charges::default();
-        let pinned = self.generations.pin();
-        let mut outcomes = Outcomes::new();
-        match self.charges(&pinned, &looks, &mut charges) {
-            Err(skipped) => self.decide_skipped(pinned, skipped),
-            Ok(()) => match self.take(&charges, &mut outcomes).await {
-                Ok(taken) => {
-                    let taken = self.ask_other_shards(&pinned, &looks, &mut charges, &mut outcomes, taken).await;
-                    conclude(pinned, &charges, taken, &outcomes)
-                }
-                Err(error) => {
-                    self.merge_shards(&pinned, &looks, &mut charges);
-                    self.fall_back(pinned, &charges, &error).decision
-                }
-            },
         }
     }
 
@@ -379,6 +368,11 @@ impl<S: Store> Engine<S> {
         };
         let Taken { now, wall, .. } = self.allow_now();
         Decision { verdict, decided_by, now, wall, rulings: SmallVec::new(), deciding: None, generation }
+    }
+
+    /// The wall time of this node.
+    pub(crate) fn wall(&self) -> Time {
+        self.clock.wall()
     }
 
     /// Allows requests without charges, at the time of this node.

@@ -38,6 +38,7 @@ mod extension;
 mod failure;
 mod generation;
 mod limiter;
+mod look;
 mod observer;
 pub mod random;
 mod receipt_codec;
@@ -48,6 +49,7 @@ mod shards;
 mod single_decision;
 mod sleep;
 mod switch;
+mod usage;
 mod used_after;
 
 pub use caller_deadline::with_deadline;
@@ -62,6 +64,7 @@ pub use reservation::Reservation;
 pub use settlement::Settled;
 pub use single_decision::SingleDecision;
 pub use sleep::{RealTime, Sleep};
+pub use usage::{RuleUsage, UsageError};
 
 use tollgate_rules::Report;
 use tollgate_ruleset::{CompileOptions, RuleSet};

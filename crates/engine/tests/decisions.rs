@@ -225,6 +225,11 @@ fn an_observer_sees_every_decision() {
     let engine = engine.with_observer(Counting(seen.clone()));
     let _ = (engine.decide_now(&user("1")), engine.decide_now(&user("1")));
     assert_eq!(seen.load(Ordering::Relaxed), 3);
+    // What can only be decided one by one is no decision, charges nothing and is not seen.
+    assert!(engine.try_decide_together(&[user("2"), user("2").peek()]).is_none());
+    assert_eq!(seen.load(Ordering::Relaxed), 3);
+    let together = engine.try_decide_together(&[user("2"), user("3")]).unwrap().unwrap();
+    assert_eq!((together.is_allowed(), seen.load(Ordering::Relaxed)), (true, 7));
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! Call head: method, token and deadline, checked before the body is read.
 
-use std::sync::Arc;
-
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 use tonic::Status;
 
+use super::convert::no_token;
+use super::deadline::{InvalidTimeout, timeout};
 use super::method::GrpcMethod;
 use super::services::Services;
-use super::timeout::{InvalidTimeout, timeout};
 use tollgate_service::data_tokens::TokenScope;
 use tollgate_web::h2_head;
 
@@ -22,17 +21,6 @@ pub(super) struct GrpcCall {
     pub(super) deadline: Option<Instant>,
     /// Namespaces that the caller's token covers.
     pub(super) scope: TokenScope,
-}
-
-/// The `Authorization` value of a streaming call, which is checked again while the stream is open.
-#[derive(Clone, Debug)]
-pub(super) struct PresentedToken(pub(super) Arc<[u8]>);
-
-impl PresentedToken {
-    /// Copies the value: a reference into the head would keep the whole read buffer alive.
-    pub(super) fn of(headers: &HeaderMap) -> Option<PresentedToken> {
-        token(headers).map(|token| PresentedToken(token.into()))
-    }
 }
 
 /// Why the head of a call was rejected.
@@ -64,7 +52,7 @@ impl GrpcCall {
         };
         let scope = if method.is_public() { Some(TokenScope::ALL) } else { services.authorize(token(&head.headers)) };
         let Some(scope) = scope else {
-            return reject(Some(method), Status::unauthenticated(NO_TOKEN));
+            return reject(Some(method), no_token());
         };
         match timeout(&head.headers) {
             Ok(timeout) => Ok(GrpcCall { method, deadline: timeout.map(|timeout| Instant::now() + timeout), scope }),
@@ -78,20 +66,8 @@ impl GrpcCall {
     }
 }
 
-/// Status of a call whose deadline has passed.
-pub(super) fn deadline_exceeded() -> Status {
-    Status::deadline_exceeded("the time that grpc-timeout gave is over")
-}
-
-pub(super) const NO_TOKEN: &str = "send a token that this server knows, as metadata: authorization: Bearer TOKEN";
-
-/// Status of a call whose token does not cover the namespace.
-pub(super) fn other_namespace() -> Status {
-    Status::permission_denied("this token is not for that namespace")
-}
-
 /// The `Authorization` value; `None` if there are several, because the choice would be ambiguous.
-fn token(headers: &HeaderMap) -> Option<&[u8]> {
+pub(super) fn token(headers: &HeaderMap) -> Option<&[u8]> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let first = all.next()?;
     all.next().is_none().then_some(first.as_bytes())

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-use super::call::{CallRejection, GrpcCall, PresentedToken};
+use super::call::{CallRejection, GrpcCall, token};
 use super::fast_path;
 use super::io_activity::TrackedIo;
 use super::keep_alive::{H2Connection, KeepAlive, KeepAliveAction};
@@ -23,6 +23,7 @@ use super::message::{CallContext, UnaryMessage};
 use super::method::GrpcMethod;
 use super::outgoing;
 use super::services::Services;
+use super::stream::PresentedToken;
 use super::via_tonic::TonicCall;
 use tollgate_net::{ListenerContext, Stream};
 
@@ -154,7 +155,8 @@ impl Calls<'_> {
             }
             _ => {
                 let (services, context, closing) = (services.clone(), self.call_context.clone(), self.closing.clone());
-                let token = call.method.is_client_streaming().then(|| PresentedToken::of(&head.headers)).flatten();
+                let token = token(&head.headers).filter(|_| call.method.is_client_streaming());
+                let token = token.map(|token| PresentedToken(token.into()));
                 self.tasks.spawn(TonicCall { services, call, token, body, respond, context, closing }.run());
             }
         }

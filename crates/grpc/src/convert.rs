@@ -1,4 +1,4 @@
-//! Converts messages to requests, and decisions to messages.
+//! Converts messages to requests, and decisions and errors to messages and statuses.
 
 use tollgate_core::{Span, Wait};
 use tollgate_proto::v1;
@@ -32,6 +32,21 @@ pub(super) fn nested_check_request(request: Option<&v1::CheckRequest>) -> Result
 pub(super) fn unreadable(fault: &BodyError) -> Status {
     let BodyError { code, field, detail } = fault;
     Status::invalid_argument(format!("{code}: {field} {detail}"))
+}
+
+/// Status of a call without an accepted token.
+pub(super) fn no_token() -> Status {
+    Status::unauthenticated("send a token that this server knows, as metadata: authorization: Bearer TOKEN")
+}
+
+/// Status of a call whose token does not cover the namespace.
+pub(super) fn other_namespace() -> Status {
+    Status::permission_denied("this token is not for that namespace")
+}
+
+/// Status of a call that panicked.
+pub(super) fn panicked() -> Status {
+    Status::internal("a bug in Tollgate; its log says more")
 }
 
 /// Maps an API error with an HTTP status to a gRPC status.

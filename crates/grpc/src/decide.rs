@@ -44,7 +44,6 @@ impl OwnedPendingCheck {
         let OwnedPendingCheck { request, pending } = self;
         let Ok(check) = convert::check_request(&request) else { unreachable!("it was read before") };
         let lists = check.lists();
-        let pending = pending.timed_from(service.clock.now()); // waiting for a permit or a task is no part of the decision
         let decision = service.decide_pending(&[check.request(&lists)], pending).await;
         convert_decision(&decision)
     }

@@ -16,18 +16,17 @@ use tollgate_proto::v1::CheckRequest;
 use tollgate_service::Decision;
 use tonic::{Code, Status};
 
-use super::call::{GrpcCall, deadline_exceeded, other_namespace};
-use super::convert;
+use super::call::GrpcCall;
+use super::convert::{self, other_namespace, panicked};
+use super::deadline::{before_deadline, deadline_exceeded, until_reset};
 use super::decide::{CheckOutcome, decide};
 use super::message::{CallContext, PREFIX_BYTES, UnaryMessage};
 use super::method::GrpcMethod;
 use super::outgoing::{self, PendingSend, encode_frame};
 use super::services::Services;
-use super::via_tonic::{before_deadline, panicked, until_reset};
 use tollgate_net::catch_panic;
 use tollgate_service::Service;
-use tollgate_service::rls::{self, RlsAnswer, RlsError, RlsOutcome};
-use tollgate_telemetry::RlsCallEnd;
+use tollgate_service::rls::{RlsAnswer, RlsError};
 
 /// The framed response message, or an error status.
 type UnaryResult = Result<Bytes, Status>;
@@ -186,23 +185,18 @@ fn should_rate_limit(service: &Arc<Service>, call: GrpcCall, message: Bytes) -> 
     let encode = |service: &Service, result: Result<RlsAnswer, RlsError>| {
         result.map(|result| encode_frame(&result.response)).map_err(|error| rls_status(service, &error))
     };
-    match rls::try_now(service, &request) {
-        RlsOutcome::Done(result) => UnaryOutcome::Ready(encode(service, result)),
-        RlsOutcome::Later(pending) => {
+    match service.try_rate_limit(&request) {
+        Ok(result) => UnaryOutcome::Ready(encode(service, result)),
+        Err(pending) => {
             let service = service.clone();
             UnaryOutcome::Pending(Box::pin(async move {
-                encode(&service, rls::should_rate_limit(&service, &request, pending).await)
+                encode(&service, service.rate_limit_pending(&request, pending).await)
             }))
         }
     }
 }
 
 fn rls_status(service: &Service, error: &RlsError) -> Status {
-    let calls = &service.rls_stats.calls;
-    match error {
-        RlsError::Invalid(_) => calls.count(RlsCallEnd::ServiceError),
-        RlsError::StoreUnavailable => calls.count(RlsCallEnd::StoreError),
-    }
     match error {
         error if service.rls.unknown_errors => Status::unknown(error.to_string()),
         RlsError::Invalid(why) => Status::invalid_argument(why),

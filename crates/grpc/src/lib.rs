@@ -11,12 +11,13 @@
 //! | `keep_alive.rs` | connection lifetime: pings, maximum age, idle and write timeouts, drain |
 //! | `io_activity.rs` | stream wrapper that counts reads and detects blocked writes |
 //! | `method.rs` | list of methods and their paths |
-//! | `call.rs`, `timeout.rs` | call head: method, token, `grpc-timeout` |
+//! | `call.rs` | call head: method, token, deadline |
+//! | `deadline.rs` | `grpc-timeout`, and futures that end with it |
 //! | `message.rs` | length-prefixed message of a unary call |
 //! | `fast_path.rs` | `Check` and `ShouldRateLimit`, without tonic |
 //! | `via_tonic.rs` | all other methods, through tonic |
 //! | `incoming.rs`, `outgoing.rs` | request and response bodies, with size and time limits |
-//! | `convert.rs` | messages to requests, decisions to messages |
+//! | `convert.rs` | messages to requests, decisions and errors to messages and statuses |
 //! | `decide.rs` | decides one check, synchronously if the store allows |
 //! | `services.rs` | services and settings shared by a listener's connections |
 //! | `tollgate_v1.rs`, `stream.rs`, `health.rs` | service implementations |
@@ -25,6 +26,7 @@
 mod call;
 mod connection;
 mod convert;
+mod deadline;
 mod decide;
 mod fast_path;
 mod health;
@@ -37,7 +39,6 @@ mod metrics;
 mod outgoing;
 mod services;
 mod stream;
-mod timeout;
 mod tollgate_v1;
 mod via_tonic;
 

@@ -3,31 +3,11 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use tollgate_proto::STATUS_NAMES;
 use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage, OTHER};
 use tonic::Code;
 
 use crate::method::GrpcMethod;
-
-/// Names of the status codes, in the order of their numbers.
-const CODES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
 
 /// Counts calls by method and status code.
 #[derive(Debug)]
@@ -35,7 +15,7 @@ pub struct GrpcMetrics(Vec<OnceLock<Counter>>);
 
 impl Default for GrpcMetrics {
     fn default() -> GrpcMetrics {
-        GrpcMetrics((0..(GrpcMethod::ALL.len() + 1) * CODES.len()).map(|_| OnceLock::new()).collect())
+        GrpcMetrics((0..(GrpcMethod::ALL.len() + 1) * STATUS_NAMES.len()).map(|_| OnceLock::new()).collect())
     }
 }
 
@@ -43,7 +23,7 @@ impl GrpcMetrics {
     /// Counts a call; `None` for unknown methods.
     pub(crate) fn responded(&self, method: Option<GrpcMethod>, code: Code) {
         let method = method.map_or(GrpcMethod::ALL.len(), |method| method as usize);
-        if let Some(counter) = self.0.get(method * CODES.len() + code as usize) {
+        if let Some(counter) = self.0.get(method * STATUS_NAMES.len() + code as usize) {
             counter.get_or_init(Counter::default).add_one();
         }
     }
@@ -53,8 +33,8 @@ impl MetricFamilies for GrpcMetrics {
     fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         let counted = self.0.iter().enumerate().filter_map(|(cell, counter)| Some((cell, counter.get()?.sum())));
         let labelled = counted.map(|(cell, count)| {
-            let method = GrpcMethod::ALL.get(cell / CODES.len()).map_or(OTHER, |method| method.path());
-            let code = CODES.get(cell % CODES.len()).copied().unwrap_or(OTHER);
+            let method = GrpcMethod::ALL.get(cell / STATUS_NAMES.len()).map_or(OTHER, |method| method.path());
+            let code = STATUS_NAMES.get(cell % STATUS_NAMES.len()).copied().unwrap_or(OTHER);
             ([("method", method), ("code", code)], count)
         });
         page.counters("tollgate_grpc_requests", "Calls by gRPC answered", labelled)

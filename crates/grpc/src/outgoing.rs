@@ -15,9 +15,8 @@ use prost::Message;
 use tokio::time::{Instant, timeout};
 use tonic::{Code, Status};
 
-use super::call::deadline_exceeded;
+use super::deadline::{before_deadline, deadline_exceeded};
 use super::message::PREFIX_BYTES;
-use super::via_tonic::before_deadline;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");

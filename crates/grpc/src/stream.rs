@@ -11,8 +11,7 @@ use tokio::time::Instant;
 use tollgate_proto::v1::{CheckRequest, Checked, StreamChecksRequest, StreamChecksResponse};
 use tonic::{Status, Streaming};
 
-use super::call::{NO_TOKEN, PresentedToken};
-use super::convert;
+use super::convert::{self, no_token};
 use super::decide::{CheckOutcome, decide};
 use tollgate_service::Service;
 use tollgate_service::check_request::BodyError;
@@ -23,6 +22,11 @@ const IN_FLIGHT_MAX: usize = 64;
 
 /// How often the token of an active stream is checked again.
 const TOKEN_RECHECK_EVERY: Duration = Duration::from_millis(250);
+
+/// The `Authorization` value of a streaming call. A copy: a reference into the head would keep the whole read buffer
+/// alive.
+#[derive(Clone, Debug)]
+pub(super) struct PresentedToken(pub(super) Arc<[u8]>);
 
 /// Response stream of one call.
 pub(super) struct CheckStream {
@@ -71,7 +75,7 @@ impl CheckStream {
             match Pin::new(&mut self.requests).poll_next(cx) {
                 Poll::Pending => return,
                 Poll::Ready(Some(Ok(_))) if !self.is_authorized() => {
-                    self.end = Some(Err(Status::unauthenticated(NO_TOKEN)));
+                    self.end = Some(Err(no_token()));
                 }
                 Poll::Ready(Some(Ok(StreamChecksRequest { id, request }))) => {
                     let check = start_check(&self.service, self.scope, request.unwrap_or_default());

@@ -12,8 +12,7 @@ use tollgate_proto::v1::{
 };
 use tonic::{Request, Response, Status, Streaming};
 
-use super::call::other_namespace;
-use super::convert::{self, response, ttl_ms};
+use super::convert::{self, other_namespace, response, ttl_ms};
 use super::stream::CheckStream;
 use tollgate_service::check_request::{BATCH_MAX, BodyError, COST_MAX};
 use tollgate_service::data_tokens::TokenScope;

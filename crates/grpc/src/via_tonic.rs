@@ -1,25 +1,24 @@
-//! Calls that go through tonic, each in its own task; and the deadline and cancellation helpers of all waiting calls.
+//! Calls that go through tonic, each in its own task.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use http::{Request, Response, Uri, Version};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::Code;
 use tonic::body::Body;
-use tonic::{Code, Status};
 
-use super::call::{GrpcCall, PresentedToken, deadline_exceeded};
+use super::call::GrpcCall;
+use super::convert::panicked;
+use super::deadline::{before_deadline, deadline_exceeded, until_reset};
 use super::incoming::{Incoming, MessageStream};
 use super::message::{CallContext, UnaryMessage, budget_exhausted};
 use super::outgoing;
 use super::services::Services;
-use tollgate_net::{Deadline, StreamBudget, catch_panic};
+use super::stream::PresentedToken;
+use tollgate_net::{StreamBudget, catch_panic};
 
 /// Memory of a long-lived call: tonic's read and write buffers.
 const LONG_LIVED_BYTES: u64 = 16 << 10;
@@ -99,58 +98,4 @@ fn request(call: &GrpcCall, body: Incoming, closing: CancellationToken) -> Reque
     request.extensions_mut().insert(closing);
     request.extensions_mut().insert(call.scope);
     request
-}
-
-/// Status of a call that panicked.
-pub(super) fn panicked() -> Status {
-    Status::internal("a bug in Tollgate; its log says more")
-}
-
-/// Output of `future`; `None` once the deadline has passed, and `future` is then not polled again.
-pub(super) async fn before_deadline<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let Some(at) = deadline else { return Some(future.await) };
-    let mut deadline = Deadline::new(at);
-    poll_fn(|cx| {
-        // The timer has millisecond resolution and never fires early, so the clock is checked too.
-        if Instant::now() >= at || deadline.poll(cx).is_ready() {
-            return Poll::Ready(None);
-        }
-        future.as_mut().poll(cx).map(Some)
-    })
-    .await
-}
-
-/// Output of `future`; `None` if the client resets the stream.
-pub(super) async fn until_reset<F: Future>(respond: &mut SendResponse<Bytes>, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| match respond.poll_reset(cx) {
-        Poll::Ready(_) => Poll::Ready(None),
-        Poll::Pending => future.as_mut().poll(cx).map(Some),
-    })
-    .await
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::time::Duration;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn an_expired_deadline_prevents_the_first_poll() {
-        let begun = Cell::new(false);
-        let work = || async { begun.set(true) };
-        assert_eq!(before_deadline(Some(Instant::now()), work()).await, None);
-        assert!(!begun.get());
-        assert_eq!(before_deadline(Some(Instant::now() + Duration::from_millis(1)), work()).await, Some(()));
-        assert_eq!(before_deadline(None, work()).await, Some(()));
-        let store = tokio::time::sleep(Duration::from_millis(50));
-        assert_eq!(
-            before_deadline(Some(Instant::now() + Duration::from_millis(20)), store).await,
-            None,
-            "nor waited for longer"
-        );
-    }
 }

@@ -6,7 +6,7 @@
 //! | [`DataApi`] | the handler of the data listener: routes a request to the check API or to forward-auth |
 //! | [`api`] | the check API: JSON in, a call of the service, JSON out |
 //! | [`forward_auth`] | converts a proxy's check to a request, and the decision to a status |
-//! | [`h1`] | HTTP/1.1 framed by hand; HTTP/2 runs on hyper (`tollgate_web::h2`) |
+//! | [`h1`] | HTTP/1.1 framed by hand, for this API alone; HTTP/2 runs on hyper (`tollgate_web::h2`) |
 
 pub mod api;
 mod data_api;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -58,6 +58,11 @@ impl Drain {
     /// Ready when it begins.
     pub fn begun(&self) -> WaitForCancellationFuture<'_> {
         self.0.token.cancelled()
+    }
+
+    /// The same, for a future that outlives the borrow.
+    pub fn begun_owned(&self) -> WaitForCancellationFutureOwned {
+        self.0.token.clone().cancelled_owned()
     }
 
     /// The shutdown waits until the token is dropped.

@@ -3,10 +3,16 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
+
+/// How long, and how much, is read after the last response.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 64 << 10;
 
 /// An accepted connection.
 #[derive(Debug)]
@@ -17,6 +23,26 @@ pub enum Stream {
     Unix(UnixStream),
     /// TLS over either.
     Tls(Box<TlsStream<Stream>>),
+}
+
+impl Stream {
+    /// Closes the sending side, and reads what is still in transit: closing with unread bytes resets the connection, and
+    /// the client may lose the last response.
+    pub async fn linger(mut self) {
+        let drained = async {
+            self.shutdown().await?;
+            let mut rest = [0; 4096];
+            let mut read = 0;
+            while read < LINGER_BYTES {
+                match self.read(&mut rest).await? {
+                    0 => break,
+                    some => read += some,
+                }
+            }
+            io::Result::Ok(())
+        };
+        let _ = timeout(LINGER, drained).await; // best effort
+    }
 }
 
 macro_rules! on {

@@ -3,12 +3,14 @@
 #![allow(missing_docs, clippy::all, clippy::unwrap_used, reason = "generated, from files that are documented")]
 
 mod codec;
+mod status;
 
 mod all {
     include!(concat!(env!("OUT_DIR"), "/all.rs"));
 }
 
 pub use codec::Codec;
+pub use status::STATUS_NAMES;
 
 pub use all::envoy;
 pub use all::envoy::config::core::v3::HeaderValue;

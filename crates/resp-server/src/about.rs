@@ -1,15 +1,58 @@
 //! Introspection commands that Redis clients send on connect.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
 use tollgate_core::Time;
 use tollgate_resp::{Arguments, ReplyWriter, excerpt, wrong_number_of_arguments};
 
+use super::Resp;
 use super::command::{CommandSpec, RespCommand};
-use super::session::Session;
 
 /// Emulated Redis version. Clients choose their commands by it.
 const REDIS_VERSION: &str = "7.2.0";
+
+/// Longest connection name.
+const NAME_BYTES_MAX: usize = 256;
+
+/// What `CLIENT` tells of a connection.
+#[derive(Debug)]
+pub(super) struct ClientInfo {
+    pub(super) id: u64,
+    /// `None` for a Unix domain socket.
+    pub(super) address: Option<IpAddr>,
+    /// Name from `CLIENT SETNAME`.
+    pub(super) name: Vec<u8>,
+}
+
+/// A connection name that is too long, or contains other than visible ASCII.
+pub(super) struct InvalidClientName;
+
+impl ClientInfo {
+    /// Checks a connection name.
+    pub(super) fn check_name(name: &[u8]) -> Result<&[u8], InvalidClientName> {
+        let is_valid = name.len() <= NAME_BYTES_MAX && name.iter().all(u8::is_ascii_graphic);
+        if is_valid { Ok(name) } else { Err(InvalidClientName) }
+    }
+
+    /// The connection in the format of `CLIENT LIST`. A connection sees only itself.
+    fn line(&self, version: u64) -> Vec<u8> {
+        let address = self.address.map_or("unix".to_owned(), |address| address.to_string());
+        let mut text = format!("id={} addr={address}:0 name=", self.id).into_bytes();
+        text.extend_from_slice(&self.name);
+        text.extend_from_slice(format!(" db=0 resp={version}\n").as_bytes());
+        text
+    }
+}
+
+impl InvalidClientName {
+    /// Writes the error reply.
+    pub(super) fn write(self, out: &mut ReplyWriter<'_>) {
+        out.error(&[
+            b"ERR Client names cannot contain spaces, newlines or special characters, nor more than 256 bytes.",
+        ]);
+    }
+}
 
 /// Reply to `HELLO`.
 pub(super) fn hello(id: u64, out: &mut ReplyWriter<'_>) {
@@ -33,15 +76,21 @@ pub(super) fn hello(id: u64, out: &mut ReplyWriter<'_>) {
 
 /// `CLIENT …`. Optional features that clients probe for, such as maintenance notifications, are unknown subcommands,
 /// which the clients accept.
-pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
+pub(super) fn client(info: &mut ClientInfo, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     let sent = arguments.get(1).unwrap_or_default();
     let is = |name: &str, elements: usize| sent.eq_ignore_ascii_case(name.as_bytes()) && arguments.len() == elements;
     match () {
-        () if is("setname", 3) => session.set_name(arguments.get(2).unwrap_or_default(), out),
-        () if is("getname", 2) && session.name.is_empty() => out.null(),
-        () if is("getname", 2) => out.bulk(&session.name),
-        () if is("id", 2) => out.unsigned(session.id),
-        () if is("info", 2) || sent.eq_ignore_ascii_case(b"list") => out.bulk(&client_line(session)),
+        () if is("setname", 3) => match ClientInfo::check_name(arguments.get(2).unwrap_or_default()) {
+            Ok(name) => {
+                info.name = name.to_vec();
+                out.simple("OK");
+            }
+            Err(error) => error.write(out),
+        },
+        () if is("getname", 2) && info.name.is_empty() => out.null(),
+        () if is("getname", 2) => out.bulk(&info.name),
+        () if is("id", 2) => out.unsigned(info.id),
+        () if is("info", 2) || sent.eq_ignore_ascii_case(b"list") => out.bulk(&info.line(out.version().number())),
         () if is("setinfo", 4) => match arguments.get(2) {
             Some(name) if name.eq_ignore_ascii_case(b"lib-name") || name.eq_ignore_ascii_case(b"lib-ver") => {
                 out.simple("OK");
@@ -55,16 +104,6 @@ pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &
 
 /// Subcommands of `CLIENT`, to distinguish a wrong argument count from an unknown name.
 const SUBCOMMANDS: [&str; 7] = ["setname", "getname", "id", "info", "setinfo", "no-evict", "no-touch"];
-
-/// The connection in the format of `CLIENT LIST`. A connection sees only itself.
-fn client_line(session: &Session<'_>) -> Vec<u8> {
-    let address = session.peer.address.map_or("unix".to_owned(), |address| address.to_string());
-    let version = session.version.number();
-    let mut text = format!("id={} addr={address}:0 name=", session.id).into_bytes();
-    text.extend_from_slice(&session.name);
-    text.extend_from_slice(format!(" db=0 resp={version}\n").as_bytes());
-    text
-}
 
 /// `COMMAND …`.
 pub(super) fn command(arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
@@ -112,9 +151,9 @@ fn write_command_spec(spec: &CommandSpec, out: &mut ReplyWriter<'_>) {
 }
 
 /// `INFO`: always all sections.
-pub(super) fn info(session: &Session<'_>, out: &mut ReplyWriter<'_>) {
-    let service = &session.resp.service;
-    let uptime = service.clock.now().since(session.resp.started).nanos() / 1_000_000_000;
+pub(super) fn info(resp: &Resp, out: &mut ReplyWriter<'_>) {
+    let service = &resp.service;
+    let uptime = service.clock.now().since(resp.started).nanos() / 1_000_000_000;
     let mut text = String::new();
     let _ = write!(
         text,
@@ -134,6 +173,17 @@ pub(super) fn config(arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     match sent.eq_ignore_ascii_case(b"get") && arguments.len() > 2 {
         true => out.map(0),
         false => unknown_subcommand(b"CONFIG", sent, &["get"], out),
+    }
+}
+
+/// `SELECT`: every index is the same database, unless only index 0 is accepted.
+pub(super) fn select(one_database: bool, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
+    let number = arguments.get(1).and_then(|sent| str::from_utf8(sent).ok()).and_then(|sent| sent.parse().ok());
+    match number {
+        Some(0_u32) => out.simple("OK"),
+        Some(_) if one_database => out.error(&[b"ERR DB index is out of range"]),
+        Some(_) => out.simple("OK"),
+        None => out.error(&[b"ERR value is not an integer or out of range"]),
     }
 }
 

@@ -16,6 +16,7 @@ use tracing::warn;
 
 use super::throttle::Buckets;
 use tollgate_net::masked_network;
+use tollgate_resp::ReplyWriter;
 use tollgate_service::auth_throttle::AuthThrottle;
 use tollgate_telemetry::LogThrottle;
 
@@ -34,6 +35,21 @@ pub(super) enum AuthFailure {
     WrongCredentials,
     /// Too many failures from this network; the next attempt is checked after this time.
     Throttled(Span),
+}
+
+impl AuthFailure {
+    /// Writes the error reply.
+    pub(super) fn write(self, out: &mut ReplyWriter<'_>) {
+        match self {
+            AuthFailure::WrongCredentials => {
+                out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."]);
+            }
+            AuthFailure::Throttled(wait) => {
+                let seconds = wait.secs_ceil().to_string();
+                out.error(&[b"ERR too many wrong passwords came from this address; wait ", seconds.as_bytes(), b" s"]);
+            }
+        }
+    }
 }
 
 /// RESP state shared by all connections.

@@ -1,4 +1,6 @@
-//! Table of commands, used for lookup, metrics and `COMMAND`.
+//! Table of commands, used for lookup, metrics, `COMMAND`, and to reject what is not in it.
+
+use tollgate_resp::{Arguments, ReplyWriter, unknown_command, wrong_number_of_arguments};
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +125,33 @@ impl CommandSpec {
         let arity = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { elements >= arity } else { elements == arity }
     }
+}
+
+/// Writes an error for an unknown command or a wrong number of arguments; true if it did.
+pub(super) fn reject_malformed(
+    found: Option<&CommandSpec>,
+    arguments: Arguments<'_>,
+    out: &mut ReplyWriter<'_>,
+) -> bool {
+    let Some(spec) = found else {
+        unknown_command(arguments, out);
+        return true;
+    };
+    if spec.accepts_arity(arguments.len()) {
+        return false;
+    }
+    let name = spec.name.as_bytes();
+    match spec.command {
+        RespCommand::TgCheck | RespCommand::TgPeek | RespCommand::TgRefund => out.error(&[
+            b"ERR wrong number of arguments for '",
+            name,
+            b"' command; usage: ",
+            name,
+            b" client_key=<key> [endpoint=<method and path>] [<name>=<value> ...] [COST <n>]",
+        ]),
+        _ => wrong_number_of_arguments(name, out),
+    }
+    true
 }
 
 #[cfg(test)]

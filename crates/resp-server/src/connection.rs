@@ -13,7 +13,6 @@ use super::session::{PendingThrottle, PendingWork, Session, SessionAction};
 use super::wire::{ConnectionEnd, ReadWait, TimedStream};
 use crate::metrics::RespFault;
 use tollgate_net::{BudgetPermit, ListenerContext, Peer, Stream};
-use tollgate_service::join;
 
 /// Initial read size. A pipeline of sixteen throttles takes a quarter of it.
 const READ_BYTES: usize = 4 << 10;
@@ -238,20 +237,7 @@ impl<'a> RespConnection<'a> {
         if self.pending.is_empty() {
             return;
         }
-        let service = &self.session.resp.service;
-        let width = service.batch_width(self.pending.len());
-        let decide = |PendingThrottle { throttle, decision }: &PendingThrottle| {
-            let (charge, decision) = (throttle.charge, *decision);
-            async move {
-                match decision {
-                    Some(decision) => decision,
-                    None => service.throttle(&charge).await,
-                }
-            }
-        };
-        let decisions = Box::pin(join(self.pending.iter().map(decide), width.checks())).await;
-        self.session.write_throttles(&mut self.pending, &decisions, &mut self.output);
-        self.session.restart_timing();
+        self.session.decide_throttles(&mut self.pending, &mut self.output).await;
     }
 
     async fn flush(&mut self) -> Result<(), ConnectionEnd> {

@@ -5,14 +5,13 @@
 //! |---|---|
 //! | `connection.rs` | connection loop: reads, answers and writes batches of commands; buffer and time limits |
 //! | `wire.rs` | timed reads and writes of the socket |
-//! | `command.rs` | table of commands |
+//! | `command.rs` | table of commands; rejects unknown commands and wrong argument counts |
 //! | `session.rs` | session state, authentication, command dispatch |
 //! | `access.rs` | password check and bucket keys, shared by all connections |
 //! | `transaction.rs` | `MULTI`, `EXEC`, `DISCARD` |
-//! | `unfit.rs` | unknown commands and wrong argument counts |
 //! | `throttle.rs` | `CL.THROTTLE` and `THROTTLE`: arguments to a charge, decision to a reply |
 //! | `convert.rs` | `TG.CHECK`: arguments to a request, decision to a reply |
-//! | `about.rs` | introspection: `HELLO`, `CLIENT`, `COMMAND`, `INFO`, `CONFIG`, `TIME` |
+//! | `about.rs` | introspection: `HELLO`, `CLIENT`, `COMMAND`, `INFO`, `CONFIG`, `SELECT`, `TIME` |
 //! | `metrics.rs` | commands, throttles and protocol errors |
 //! | `fuzzing.rs` | entry point of the fuzz target |
 
@@ -27,7 +26,6 @@ mod metrics;
 mod session;
 pub mod throttle;
 mod transaction;
-mod unfit;
 mod wire;
 
 use std::fmt;

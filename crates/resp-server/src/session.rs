@@ -9,9 +9,9 @@ use tollgate_service::PendingCheck;
 use tollgate_service::{Decision, SingleDecision, Verdict};
 
 use super::Resp;
-use super::about;
+use super::about::{self, ClientInfo};
 use super::access::{AuthFailure, USER};
-use super::command::{CommandSpec, RespCommand};
+use super::command::{CommandSpec, RespCommand, reject_malformed};
 use super::convert::{read_check_request, write_decision};
 use super::throttle::{Throttle, ThrottleDialect};
 use super::transaction::Transaction;
@@ -19,22 +19,15 @@ use super::transaction::Transaction;
 /// Store timeout of a refund: longer than that of a decision, because no end-user request waits for it.
 const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Longest connection name.
-const NAME_BYTES_MAX: usize = 256;
-
 /// Session state of a connection.
 #[derive(Debug)]
 pub struct Session<'a> {
     pub(super) resp: &'a Resp,
-    pub(super) peer: &'a Peer,
-    pub(super) id: u64,
-    pub(super) version: ProtocolVersion,
+    client: ClientInfo,
+    version: ProtocolVersion,
     /// Authenticated, or no password is configured.
     authenticated: bool,
-    /// Name from `CLIENT SETNAME`.
-    pub(super) name: Vec<u8>,
-    /// Commands queued since `MULTI`.
-    pub(super) transaction: Option<Transaction>,
+    transaction: Transaction,
     /// Start of the latency measurement of the next decision: the time of the last one.
     measured_from: Time,
 }
@@ -70,23 +63,20 @@ pub enum PendingWork {
 /// A throttle in a pipeline; `decision` is `None` until the store has answered.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingThrottle {
-    pub(super) throttle: Throttle,
-    pub(super) decision: Option<SingleDecision>,
+    throttle: Throttle,
+    decision: Option<SingleDecision>,
 }
 
 impl<'a> Session<'a> {
     /// Starts a session.
     pub fn new(resp: &'a Resp, peer: &'a Peer) -> Session<'a> {
         let access = &resp.access;
-        let (id, authenticated) = (access.next_connection(), !access.requires_password());
         Session {
             resp,
-            peer,
-            id,
+            client: ClientInfo { id: access.next_connection(), address: peer.address, name: Vec::new() },
             version: ProtocolVersion::Resp2,
-            authenticated,
-            name: Vec::new(),
-            transaction: None,
+            authenticated: !access.requires_password(),
+            transaction: Transaction::default(),
             measured_from: Time::ZERO,
         }
     }
@@ -116,7 +106,7 @@ impl<'a> Session<'a> {
     ) -> SessionAction {
         let Some(name) = arguments.get(0) else { return SessionAction::Done };
         let found = RespCommand::find(name);
-        if self.transaction.is_some()
+        if self.transaction.has_begun()
             && let Some(action) = self.in_transaction(found, arguments, out)
         {
             return action;
@@ -146,13 +136,20 @@ impl<'a> Session<'a> {
     ) -> SessionAction {
         let Resp { service, settings, access, metrics, .. } = self.resp;
         match Throttle::read(dialect, arguments, &access.buckets) {
-            Ok(throttle) => match service.try_throttle(&throttle.charge) {
-                Some(decision) if pending.is_empty() => {
-                    self.count(dialect, &decision, service.throttled_at(&decision));
-                    throttle.write(&decision, settings.rounding, &mut ReplyWriter::new(out, self.version));
+            Ok(throttle) => {
+                let decision = service.try_throttle(self.measured_from, &throttle.charge);
+                let decision = decision.map(|(decision, now)| {
+                    self.measured_from = now;
+                    decision
+                });
+                match decision {
+                    Some(decision) if pending.is_empty() => {
+                        self.count(dialect, &decision);
+                        throttle.write(&decision, settings.rounding, &mut ReplyWriter::new(out, self.version));
+                    }
+                    decision => pending.push(PendingThrottle { throttle, decision }),
                 }
-                decision => pending.push(PendingThrottle { throttle, decision }),
-            },
+            }
             Err(_) if !pending.is_empty() => return SessionAction::DecideThrottles,
             Err(error) => {
                 metrics.failed();
@@ -164,31 +161,25 @@ impl<'a> Session<'a> {
 
     /// Counts a decided throttle.
     #[inline]
-    fn count(&mut self, dialect: ThrottleDialect, decision: &SingleDecision, now: Time) {
-        let Resp { service, metrics, .. } = self.resp;
-        service.observe_throttle(self.measured_from, now);
-        self.measured_from = now;
+    fn count(&self, dialect: ThrottleDialect, decision: &SingleDecision) {
+        let metrics = &self.resp.metrics;
         let command =
             if dialect == ThrottleDialect::RedisCell { RespCommand::ClThrottle } else { RespCommand::Throttle };
         metrics.answered(command);
         metrics.throttled(decision.allowed, decision.decided_by);
     }
 
-    /// Writes the replies of pending throttles.
-    pub fn write_throttles(
-        &mut self,
-        pending: &mut Vec<PendingThrottle>,
-        decisions: &[SingleDecision],
-        out: &mut Vec<u8>,
-    ) {
-        let now = self.resp.service.clock.now();
-        let start = self.measured_from;
-        for (PendingThrottle { throttle, .. }, decision) in pending.iter().zip(decisions) {
-            self.measured_from = start;
-            self.count(throttle.dialect(), decision, now);
-            throttle.write(decision, self.resp.settings.rounding, &mut ReplyWriter::new(out, self.version));
+    /// Decides the pending throttles, which wait for the store together, and writes their replies.
+    pub async fn decide_throttles(&mut self, pending: &mut Vec<PendingThrottle>, out: &mut Vec<u8>) {
+        let Resp { service, settings, .. } = self.resp;
+        let charges = pending.iter().map(|PendingThrottle { throttle, decision }| (&throttle.charge, *decision));
+        let decisions = service.throttle_all(self.measured_from, charges).await;
+        for (PendingThrottle { throttle, .. }, decision) in pending.iter().zip(&decisions) {
+            self.count(throttle.dialect(), decision);
+            throttle.write(decision, settings.rounding, &mut ReplyWriter::new(out, self.version));
         }
         pending.clear();
+        self.restart_timing();
     }
 
     fn answer_other(
@@ -229,10 +220,10 @@ impl<'a> Session<'a> {
             RespCommand::Echo => out.bulk(arguments.get(1).unwrap_or_default()),
             RespCommand::Hello => self.hello(arguments, out),
             RespCommand::Auth => self.auth(arguments, out),
-            RespCommand::Select => self.select(arguments, out),
-            RespCommand::Client => about::client(self, arguments, out),
+            RespCommand::Select => about::select(self.resp.settings.one_database, arguments, out),
+            RespCommand::Client => about::client(&mut self.client, arguments, out),
             RespCommand::Command => about::command(arguments, out),
-            RespCommand::Info => about::info(self, out),
+            RespCommand::Info => about::info(self.resp, out),
             RespCommand::Config => about::config(arguments, out),
             RespCommand::Time => about::time(self.resp.service.clock.wall(), out),
             RespCommand::Quit => {
@@ -242,26 +233,16 @@ impl<'a> Session<'a> {
             RespCommand::Reset => {
                 self.authenticated = !self.resp.access.requires_password();
                 self.version = ProtocolVersion::Resp2;
-                (self.name, self.transaction) = (Vec::new(), None);
+                (self.client.name, self.transaction) = (Vec::new(), Transaction::default());
                 out.simple("RESET");
             }
-            RespCommand::Multi if self.transaction.is_some() => out.error(&[b"ERR MULTI calls can not be nested"]),
-            RespCommand::Multi => {
-                self.transaction = Some(Transaction::default());
-                out.simple("OK");
-            }
-            RespCommand::Discard => match self.transaction.take() {
-                Some(_) => out.simple("OK"),
-                None => out.error(&[b"ERR DISCARD without MULTI"]),
-            },
-            RespCommand::Exec => match self.transaction.take().map(Transaction::finish) {
-                Some(Some((count, commands))) => {
-                    out.array(count);
+            RespCommand::Multi => self.transaction.begin(out),
+            RespCommand::Discard => self.transaction.discard(out),
+            RespCommand::Exec => {
+                if let Some(commands) = self.transaction.exec(out) {
                     return SessionAction::Replay(commands);
                 }
-                Some(None) => out.error(&[b"EXECABORT Transaction discarded because of previous errors."]),
-                None => out.error(&[b"ERR EXEC without MULTI"]),
-            },
+            }
         }
         SessionAction::Done
     }
@@ -342,17 +323,17 @@ impl<'a> Session<'a> {
             if option.eq_ignore_ascii_case(b"AUTH")
                 && let (Some(user), Some(password)) = (options.next(), options.next())
             {
-                if let Err(failure) = self.resp.access.authenticate(user, password, self.peer.address) {
-                    return self.write_auth_failure(failure, out);
+                if let Err(failure) = self.resp.access.authenticate(user, password, self.client.address) {
+                    return self.reject_auth(failure, out);
                 }
                 authenticated = true;
             } else if option.eq_ignore_ascii_case(b"SETNAME")
                 && let Some(given) = options.next()
             {
-                if !is_valid_name(given) {
-                    return out.error(&[BAD_NAME]);
+                match ClientInfo::check_name(given) {
+                    Ok(given) => name = Some(given),
+                    Err(error) => return error.write(out),
                 }
-                name = Some(given);
             } else {
                 return out.error(&[b"ERR Syntax error in HELLO option '", excerpt(option), b"'"]);
             }
@@ -366,10 +347,10 @@ impl<'a> Session<'a> {
         }
         (self.authenticated, self.version) = (authenticated, version);
         if let Some(name) = name {
-            self.name = name.to_vec();
+            self.client.name = name.to_vec();
         }
         out.set_version(version);
-        about::hello(self.id, out);
+        about::hello(self.client.id, out);
     }
 
     /// `AUTH [user] password`.
@@ -386,54 +367,66 @@ impl<'a> Session<'a> {
             (3, Some(user), Some(password)) => (user, password),
             _ => return out.error(&[b"ERR syntax error"]),
         };
-        match access.authenticate(user, password, self.peer.address) {
+        match access.authenticate(user, password, self.client.address) {
             Ok(()) => {
                 self.authenticated = true;
                 out.simple("OK");
             }
-            Err(failure) => self.write_auth_failure(failure, out),
+            Err(failure) => self.reject_auth(failure, out),
         }
     }
-
-    fn write_auth_failure(&self, failure: AuthFailure, out: &mut ReplyWriter<'_>) {
+    fn reject_auth(&self, failure: AuthFailure, out: &mut ReplyWriter<'_>) {
         self.resp.metrics.wrong_password();
-        match failure {
-            AuthFailure::WrongCredentials => {
-                out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."])
-            }
-            AuthFailure::Throttled(wait) => {
-                let seconds = wait.secs_ceil().to_string();
-                out.error(&[b"ERR too many wrong passwords came from this address; wait ", seconds.as_bytes(), b" s"]);
-            }
+        failure.write(out);
+    }
+
+    /// Writes an error for an unknown command or a wrong number of arguments; true if it did.
+    fn reject_malformed(
+        &self,
+        found: Option<&'static CommandSpec>,
+        arguments: Arguments<'_>,
+        out: &mut ReplyWriter<'_>,
+    ) -> bool {
+        let rejected = reject_malformed(found, arguments, out);
+        if rejected {
+            self.resp.metrics.failed();
+        }
+        rejected
+    }
+
+    /// Handles a command inside a transaction; `None` if it executes at once. An invalid command is rejected now and
+    /// aborts the transaction.
+    #[cold]
+    fn in_transaction(
+        &mut self,
+        found: Option<&'static CommandSpec>,
+        arguments: Arguments<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<SessionAction> {
+        if self.reject_malformed(found, arguments, &mut ReplyWriter::new(out, self.version)) {
+            self.transaction.abort();
+            return Some(SessionAction::Done);
+        }
+        match found.is_some_and(|spec| spec.command.is_never_queued()) {
+            true => None,
+            false => Some(SessionAction::Queue),
         }
     }
 
-    /// `SELECT`: every index is the same database.
-    fn select(&self, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
-        let number = arguments.get(1).and_then(|sent| str::from_utf8(sent).ok()).and_then(|sent| sent.parse().ok());
-        match number {
-            Some(0_u32) => out.simple("OK"),
-            Some(_) if self.resp.settings.one_database => out.error(&[b"ERR DB index is out of range"]),
-            Some(_) => out.simple("OK"),
-            None => out.error(&[b"ERR value is not an integer or out of range"]),
+    /// Queues the raw bytes of a command.
+    pub fn queue_command(&mut self, command: &[u8], out: &mut Vec<u8>) {
+        if self.transaction.queue(command, &mut ReplyWriter::new(out, self.version)).is_err() {
+            self.resp.metrics.failed();
         }
     }
 
-    /// `CLIENT SETNAME`.
-    pub(super) fn set_name(&mut self, name: &[u8], out: &mut ReplyWriter<'_>) {
-        match is_valid_name(name) {
-            true => {
-                self.name = name.to_vec();
-                out.simple("OK");
-            }
-            false => out.error(&[BAD_NAME]),
-        }
+    /// True between `MULTI` and `EXEC`, `DISCARD` or `RESET`.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.has_begun()
     }
-}
 
-const BAD_NAME: &[u8] =
-    b"ERR Client names cannot contain spaces, newlines or special characters, nor more than 256 bytes.";
-
-fn is_valid_name(name: &[u8]) -> bool {
-    name.len() <= NAME_BYTES_MAX && name.iter().all(u8::is_ascii_graphic)
+    /// Bytes of queued commands.
+    pub fn queued_bytes(&self) -> usize {
+        self.transaction.queued_bytes()
+    }
 }

@@ -4,97 +4,89 @@
 //! is charged before. Unlike Redis, commands of other connections may run in between: each command decides one limit,
 //! so isolation would change nothing.
 
-use super::command::CommandSpec;
-use super::session::{Session, SessionAction};
-use tollgate_resp::{Arguments, ReplyWriter};
+use tollgate_resp::ReplyWriter;
 
 /// Maximum queued bytes: the size limit of one command.
 const QUEUED_BYTES_MAX: usize = 1 << 20;
 
-/// Commands queued since `MULTI`.
+/// The transaction of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Transaction {
-    /// Raw bytes of the commands.
-    commands: Vec<u8>,
-    count: usize,
+pub(super) enum Transaction {
+    /// No `MULTI`.
+    #[default]
+    Closed,
+    /// Commands are queued since `MULTI`.
+    Open {
+        /// Raw bytes of the commands.
+        commands: Vec<u8>,
+        count: usize,
+    },
     /// A command could not be queued: `EXEC` will fail.
-    is_aborted: bool,
+    Aborted,
 }
 
 /// The queue exceeds its maximum size.
 pub(super) struct TransactionTooLarge;
 
 impl Transaction {
+    /// True between `MULTI` and `EXEC`, `DISCARD` or `RESET`.
+    #[inline]
+    pub(super) fn has_begun(&self) -> bool {
+        !matches!(self, Transaction::Closed)
+    }
+
+    /// Bytes of queued commands.
+    pub(super) fn queued_bytes(&self) -> usize {
+        if let Transaction::Open { commands, .. } = self { commands.len() } else { 0 }
+    }
+
     /// Queues the raw bytes of a command.
-    pub(super) fn queue(&mut self, command: &[u8]) -> Result<(), TransactionTooLarge> {
-        if self.is_aborted {
-            return Ok(()); // `EXEC` will fail anyway
+    pub(super) fn queue(&mut self, command: &[u8], out: &mut ReplyWriter<'_>) -> Result<(), TransactionTooLarge> {
+        if let Transaction::Open { commands, count } = self {
+            if commands.len() + command.len() > QUEUED_BYTES_MAX {
+                self.abort();
+                out.error(&[b"ERR too much is queued: a transaction takes 1 MiB of commands"]);
+                return Err(TransactionTooLarge);
+            }
+            commands.extend_from_slice(command);
+            *count += 1;
         }
-        if self.commands.len() + command.len() > QUEUED_BYTES_MAX {
-            self.abort();
-            return Err(TransactionTooLarge);
-        }
-        self.commands.extend_from_slice(command);
-        self.count += 1;
+        out.simple("QUEUED"); // also if aborted: `EXEC` will fail
         Ok(())
     }
 
     /// Drops the queue; `EXEC` will fail.
     pub(super) fn abort(&mut self) {
-        *self = Transaction { is_aborted: true, ..Transaction::default() };
+        *self = Transaction::Aborted;
     }
 
-    /// Queued bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.commands.len()
-    }
-
-    /// The number and bytes of the queued commands; `None` if the transaction was aborted.
-    pub(super) fn finish(self) -> Option<(usize, Vec<u8>)> {
-        (!self.is_aborted).then_some((self.count, self.commands))
-    }
-}
-
-impl Session<'_> {
-    /// Handles a command inside a transaction; `None` if it executes at once. An invalid command is rejected now and
-    /// aborts the transaction.
-    #[cold]
-    pub(super) fn in_transaction(
-        &mut self,
-        found: Option<&'static CommandSpec>,
-        arguments: Arguments<'_>,
-        out: &mut Vec<u8>,
-    ) -> Option<SessionAction> {
-        if self.reject_malformed(found, arguments, &mut ReplyWriter::new(out, self.version)) {
-            self.transaction.iter_mut().for_each(Transaction::abort);
-            return Some(SessionAction::Done);
+    /// `MULTI`.
+    pub(super) fn begin(&mut self, out: &mut ReplyWriter<'_>) {
+        if self.has_begun() {
+            return out.error(&[b"ERR MULTI calls can not be nested"]);
         }
-        match found.is_some_and(|spec| spec.command.is_never_queued()) {
-            true => None,
-            false => Some(SessionAction::Queue),
+        *self = Transaction::Open { commands: Vec::new(), count: 0 };
+        out.simple("OK");
+    }
+
+    /// `DISCARD`.
+    pub(super) fn discard(&mut self, out: &mut ReplyWriter<'_>) {
+        match std::mem::take(self).has_begun() {
+            true => out.simple("OK"),
+            false => out.error(&[b"ERR DISCARD without MULTI"]),
         }
     }
 
-    /// Queues the raw bytes of a command.
-    pub fn queue_command(&mut self, command: &[u8], out: &mut Vec<u8>) {
-        let Some(transaction) = &mut self.transaction else { return };
-        let mut out = ReplyWriter::new(out, self.version);
-        match transaction.queue(command) {
-            Ok(()) => out.simple("QUEUED"),
-            Err(TransactionTooLarge) => {
-                self.resp.metrics.failed();
-                out.error(&[b"ERR too much is queued: a transaction takes 1 MiB of commands"]);
+    /// `EXEC`: the queued commands, whose replies complete the array that this begins.
+    pub(super) fn exec(&mut self, out: &mut ReplyWriter<'_>) -> Option<Vec<u8>> {
+        match std::mem::take(self) {
+            Transaction::Open { commands, count } => {
+                out.array(count);
+                return Some(commands);
             }
+            Transaction::Aborted => out.error(&[b"EXECABORT Transaction discarded because of previous errors."]),
+            Transaction::Closed => out.error(&[b"ERR EXEC without MULTI"]),
         }
-    }
-
-    /// True between `MULTI` and `EXEC`, `DISCARD` or `RESET`.
-    pub fn is_in_transaction(&self) -> bool {
-        self.transaction.is_some()
-    }
-
-    /// Bytes of queued commands.
-    pub fn queued_bytes(&self) -> usize {
-        self.transaction.as_ref().map_or(0, Transaction::bytes)
+        None
     }
 }

@@ -108,10 +108,19 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
         let help = "use `exact` or `local`; leased and async are for token_bucket, gcra, leaky_bucket without max_delay, and fixed_window";
         found.add("bad-consistency", "consistency", message, help);
     }
-    if rule.accept_limits && (ahead || rule.shards > 1 || spec.algorithm == LimitAlgorithm::Concurrency) {
+    if rule.accept_limits
+        && (ahead || rule.shards > 1 || matches!(spec.algorithm, LimitAlgorithm::Concurrency | LimitAlgorithm::Quota))
+    {
         let message = "a limit that requests bring along does not go with slots, shards, or tokens taken in advance";
         let help = "remove `accept_limits`, or use `consistency: exact` without shards and another algorithm";
         found.add("misplaced-field", "accept_limits", message.to_owned(), help);
+    }
+    if spec.algorithm == LimitAlgorithm::Quota {
+        let misplaced = [("shards", rule.shards > 1), ("soft", rule.soft.is_some())];
+        for (name, _) in misplaced.into_iter().filter(|(_, is_given)| *is_given) {
+            let message = format!("a quota cannot have `{name}`");
+            found.add("misplaced-field", name, message, "remove it; a quota is counted in one bucket, to the unit");
+        }
     }
     if rule.lease.is_some() && rule.consistency != Consistency::Leased {
         let message = format!("`lease` is for `consistency: leased`, and this rule is {}", rule.consistency.name());

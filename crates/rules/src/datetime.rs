@@ -71,6 +71,14 @@ impl<'a> Digits<'a> {
     }
 }
 
+/// An instant in whole seconds, as [`parse`] reads it: `2026-11-18T12:00:00Z`.
+pub fn display(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    let (year, month, day) = date(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// The Gregorian year, month and day of a day since 1970. The computation lets years start in March, so that a leap day
 /// is the last day of a year; 400 years always have 146,097 days.
 pub fn date(day: u64) -> (u64, u64, u64) {

@@ -9,6 +9,7 @@ mod fields;
 mod limit;
 mod matching;
 mod meter;
+mod quota;
 mod rule;
 mod variables;
 

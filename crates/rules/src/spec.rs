@@ -6,6 +6,7 @@ mod limit;
 mod meter;
 mod normalized;
 mod policy;
+mod quota;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::pattern::Matcher;
 use crate::position::SourcePosition;
 pub use limit::{Align, LimitAlgorithm, LimitSpec};
 pub use meter::{MeterSpec, Unmetered};
+pub use quota::{ANCHOR, QuotaSpec, TIME_ZONE};
 pub use tollgate_core::Enforcement;
 
 pub use policy::{Consistency, LeaseSpec, Missing, OnFail, SoftSpec};

@@ -10,7 +10,9 @@ use super::defaults::Defaults;
 use super::input::CompileOptions;
 use super::limit::limit_of;
 use super::naming::GeneratedName;
+use super::quota::CompiledQuota;
 use super::rule::{Conditions, RuleBody};
+use crate::directory::{CLIENT_ANCHOR, CLIENT_TIME_ZONE};
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 
 /// Compiles a rule with a [key](Defaults::fill) and a name, its own or a generated one.
@@ -26,6 +28,13 @@ pub(super) fn compile_body(
     let identity_name = spec.name.as_ref().or(generated.map(|names| &names.identity)).unwrap_or(&name);
     let limit = spec.limit.as_ref().filter(|_| !spec.unlimited).map(|limit| limit_of(limit, &spec)).transpose()?;
     let meters = meters_of(&spec.meter);
+    let quota = spec.limit.as_ref().and_then(|limit| limit.quota.as_deref()).map(|quota| CompiledQuota {
+        calendar: quota.calendar,
+        rollover: quota.rollover,
+        overdraft: quota.overdraft,
+        time_zone: attributes.intern(CLIENT_TIME_ZONE),
+        anchor: attributes.intern(CLIENT_ANCHOR),
+    });
     let mut hasher = KeyHasher::new(options.secret);
     let mut public = KeyHasher::new(Secret::new([0; 16]));
     for hasher in [&mut hasher, &mut public] {
@@ -57,6 +66,7 @@ pub(super) fn compile_body(
         conditions: conditions_of(&spec.matches, attributes),
         key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
         costs: costs_of(&spec.cost, attributes),
+        quota,
         meters,
         hasher,
         owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100), namespace: namespace as u32 },

@@ -212,6 +212,9 @@ pub(super) fn charge_of(
             Err(error) => return RuleEvaluation::BadLimit(error),
         }
     }
+    if let Some(quota) = &rule.quota {
+        limit = quota.at(limit, facts, wall);
+    }
     let mut part = None;
     if rule.parts() > 1 && !terms.whole {
         // A slot is renewed and released later, so its id chooses the shard.

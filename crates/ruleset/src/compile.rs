@@ -110,7 +110,7 @@ fn compile_part(
         problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
     directories.number(rules);
-    set.dated |= directories.are_dated();
+    set.dated |= directories.are_dated() || rules.iter().any(|rule| rule.is_dated());
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
     let tiers = directories.tiers().next().is_some();
     let meters = rules.iter().flat_map(|rule| rule.meter_names()).filter(|name| name != Request::REQUESTS).collect();

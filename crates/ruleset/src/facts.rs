@@ -13,7 +13,7 @@ use super::CompiledNamespace;
 use super::attributes::AttrId;
 use super::directories::RequestOverrides;
 use super::rule::Rule;
-use crate::directory::{Identity, PackedOverride};
+use crate::directory::{self, Identity, PackedOverride};
 
 /// Longest value of an attribute.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
@@ -76,7 +76,7 @@ impl<'a> RequestFacts<'a> {
             return Err(RequestError::too_many_attributes());
         }
         for (name, value) in request.custom {
-            if let Some(id) = namespace.attributes.find(name) {
+            if let Some(id) = namespace.attributes.find(name).filter(|_| !directory::is_reserved(name)) {
                 self.offer(id, name, value)?;
             }
         }

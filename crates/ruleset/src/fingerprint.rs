@@ -10,7 +10,7 @@ use super::rule::RuleBody;
 use super::{CompiledNamespace, RuleSet};
 
 /// The defaults of fields that earlier versions of the program do not have, as `Debug` writes them.
-const LATER_DEFAULTS: &str = ", meter: Requests, unmetered: Skip";
+const LATER_DEFAULTS: [&str; 2] = [", meter: Requests, unmetered: Skip", ", quota: None"];
 
 impl RuleBody {
     /// A digest of all fields that affect decisions; position, description and URL do not. Nodes compare it, so its key
@@ -26,7 +26,7 @@ impl RuleBody {
             let mut text = String::new();
             let _ = write!(text, "{} {} {:?} {:?} {spec:?}", self.namespace, self.name, self.limit, self.on_fail);
             // Fields of later versions show only where they are used: nodes of several versions compare digests.
-            let text = text.replace(LATER_DEFAULTS, "");
+            let text = LATER_DEFAULTS.iter().fold(text, |text, default| text.replace(default, ""));
             let mut hasher = KeyHasher::new(Secret::new(*b"rules of a node."));
             hasher.part(text.as_bytes());
             hasher.finish()

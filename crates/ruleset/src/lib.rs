@@ -29,6 +29,7 @@ mod matching;
 mod naming;
 mod normalized;
 mod previous;
+mod quota;
 mod rule;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,8 @@
 //! Builds the limit of a rule.
 
-use tollgate_core::{Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, SlidingCounter, SlidingLog, Span};
+use tollgate_core::{
+    Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, Quota, SlidingCounter, SlidingLog, Span, Time,
+};
 use tollgate_rules::spec::{LimitAlgorithm, LimitSpec, RuleSpec};
 
 pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
@@ -19,6 +21,14 @@ pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, Limit
         LimitAlgorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
         LimitAlgorithm::SlidingWindowLog => Limit::SlidingLog(SlidingLog::new(spec.requests, window)?),
         LimitAlgorithm::SlidingWindowCounter => Limit::SlidingCounter(SlidingCounter::new(spec.requests, window)?),
+        LimitAlgorithm::Quota => {
+            // The bounds of a period depend on the request's time: see `quota`.
+            let (end, next) = (Time::from_nanos(window.nanos()), Time::from_nanos(2 * window.nanos()));
+            match window.is_zero() {
+                true => Limit::Quota(Quota::lifetime(spec.requests)),
+                false => Limit::Quota(Quota::new(spec.requests, Time::ZERO, end, next)?),
+            }
+        }
         LimitAlgorithm::Concurrency => {
             Limit::Concurrency(Concurrency::new(spec.slots, Span::from_nanos(spec.slot_ttl_ns))?)
         }

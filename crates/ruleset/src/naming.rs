@@ -12,7 +12,7 @@ use tollgate_rules::duration;
 use tollgate_rules::endpoint::EndpointMatcher;
 use tollgate_rules::key::KeyBy;
 use tollgate_rules::pattern::Matcher;
-use tollgate_rules::spec::{LimitAlgorithm, RuleFile, RuleSpec};
+use tollgate_rules::spec::{LimitAlgorithm, LimitSpec, RuleFile, RuleSpec};
 
 use super::defaults::Defaults;
 
@@ -123,6 +123,7 @@ fn base(spec: &RuleSpec, key_by: &KeyBy) -> String {
     let window = match &spec.limit {
         _ if spec.unlimited => "unlimited".to_owned(),
         Some(limit) if limit.algorithm == LimitAlgorithm::Concurrency => "slots".to_owned(),
+        Some(LimitSpec { quota: Some(quota), .. }) => format!("per-{}", quota.calendar.every().name()),
         limit => limit.as_ref().map_or_else(String::new, |limit| duration::display(limit.window_ns)),
     };
     words.truncate(BASE_MAX.saturating_sub(window.len() + 1));

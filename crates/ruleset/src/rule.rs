@@ -12,6 +12,7 @@ use tollgate_rules::spec::{Enforcement, LimitSpec, OnFail, RuleSpec};
 
 use super::attributes::AttrId;
 use super::limit::limit_of;
+use super::quota::CompiledQuota;
 use crate::envoy_rule::EnvoyRule;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 
@@ -64,6 +65,8 @@ pub struct RuleBody {
     pub(super) conditions: Conditions,
     pub(super) key: Vec<Vec<AttrId>>,
     pub(super) costs: Vec<(Conditions, u64)>,
+    /// The calendar of a quota.
+    pub(super) quota: Option<CompiledQuota>,
     /// Meters and weights of a rule that does not count requests alone; empty otherwise.
     pub(super) meters: Vec<(String, u64)>,
     /// Has absorbed the identity of the rule; the parts of a key follow.

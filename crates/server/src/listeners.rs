@@ -13,6 +13,7 @@ use tollgate_net::{
     Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, Protocol, accept,
 };
 use tollgate_resp_server::{Resp, RespConfig};
+use tollgate_web::{Buffered, Web};
 use tracing::warn;
 
 use crate::parts::ServerParts;
@@ -126,10 +127,10 @@ impl Listeners {
                 Surface::Data => bound.serve(parts, Http::new(DataApi::new(parts.data_api(config)))),
                 Surface::Grpc => bound.serve(parts, Grpc::new(parts.grpc(config))),
                 Surface::Resp => bound.serve(parts, Resp::new(parts.resp(config))),
-                Surface::Metrics => bound.serve(parts, Http::new(parts.pages.clone())),
+                Surface::Metrics => bound.serve(parts, Web::new(Buffered::new(parts.pages.clone()))),
                 Surface::Admin => {
                     if let Some(admin) = admin.take() {
-                        bound.serve(parts, Http::new(AdminApi::new(parts.pages.clone(), admin)));
+                        bound.serve(parts, Web::new(Buffered::new(AdminApi::new(parts.pages.clone(), admin))));
                     }
                 }
             }

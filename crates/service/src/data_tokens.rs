@@ -121,14 +121,14 @@ impl DataTokens {
                 scopes
             });
         }
-        let place = find(&self.scopes.load())?;
-        u32::try_from(place + 1).ok().map(TokenScope)
+        let index = find(&self.scopes.load())?;
+        u32::try_from(index + 1).ok().map(TokenScope)
     }
 
     /// True if a scope covers a namespace.
     pub fn covers(&self, scope: TokenScope, namespace: &str) -> bool {
         let scopes = self.scopes.load();
-        let scope = (scope.0 as usize).checked_sub(1).map(|place| scopes.get(place));
+        let scope = (scope.0 as usize).checked_sub(1).map(|index| scopes.get(index));
         scope.is_none_or(|scope| scope.is_some_and(|scope| scope.iter().any(|own| own == namespace)))
     }
 }

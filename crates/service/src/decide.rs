@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
-use tollgate_core::{Request, Time};
+use tollgate_core::{Request, Span, Time};
 use tollgate_engine::{Decision, Undecided};
 use tollgate_store::Store;
 
@@ -17,15 +17,9 @@ use crate::service::Service;
 #[derive(Debug)]
 pub struct PendingCheck {
     undecided: Undecided,
-    start: Time,
-}
-
-impl PendingCheck {
-    /// The same check, with its latency measured from `start`.
-    #[must_use]
-    pub fn timed_from(self, start: Time) -> PendingCheck {
-        PendingCheck { start, ..self }
-    }
+    /// What the attempt to decide at once took. Until the check goes on, its latency does not count: a wait for a
+    /// permit or a task is no part of the decision.
+    spent: Span,
 }
 
 impl Service {
@@ -37,7 +31,7 @@ impl Service {
                 self.record_latency(start);
                 Ok(decision)
             }
-            Err(undecided) => Err(PendingCheck { undecided, start }),
+            Err(undecided) => Err(self.pending(undecided, start)),
         }
     }
 
@@ -46,19 +40,25 @@ impl Service {
     pub fn try_decide_from(&self, start: Time, requests: &[Request<'_>]) -> Result<(Decision, Time), PendingCheck> {
         match self.engine.try_decide(requests) {
             Ok(decision) => {
-                let now = self.decided_at(&decision, start);
+                let now = self.record_latency_until(start, decision.now);
                 Ok((decision, now))
             }
-            Err(undecided) => Err(PendingCheck { undecided, start }),
+            Err(undecided) => Err(self.pending(undecided, start)),
         }
     }
 
     /// Finishes what [`Service::try_decide`] began for the same requests.
     pub async fn decide_pending(&self, requests: &[Request<'_>], pending: PendingCheck) -> Decision {
-        let PendingCheck { undecided, start } = pending;
+        let PendingCheck { undecided, spent } = pending;
+        let start = self.clock.now();
         let decision = self.engine.decide_later(requests, undecided).await;
-        self.record_latency(start);
+        self.metrics.observe_latency(self.clock.now().since(start).plus(spent));
         decision
+    }
+
+    #[cold]
+    pub(crate) fn pending(&self, undecided: Undecided, start: Time) -> PendingCheck {
+        PendingCheck { undecided, spent: self.clock.now().since(start) }
     }
 
     /// Decides one request, waiting for the store up to the engine's deadline.
@@ -100,7 +100,7 @@ impl Service {
 
     async fn decide_concurrently(&self, requests: &[CheckRequest<'_>]) -> Vec<Decision> {
         let width = self.batch_width(requests.len());
-        Box::pin(join(requests.iter().map(|request| self.decide(request)), width.checks)).await
+        Box::pin(join(requests.iter().map(|request| self.decide(request)), width.checks())).await
     }
 
     /// Gives back what requests were charged, as far as the buckets still owe it.
@@ -111,7 +111,7 @@ impl Service {
     }
 
     /// Permission for up to `wanted` checks of one batch to wait for the store at the same time.
-    pub fn batch_width(&self, wanted: usize) -> BatchWidth<'_> {
+    pub(crate) fn batch_width(&self, wanted: usize) -> BatchWidth<'_> {
         BatchWidth::take(&self.in_batches, wanted)
     }
 
@@ -119,21 +119,11 @@ impl Service {
     pub async fn batch_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.in_batches.acquire().await.ok()
     }
-
-    /// Records the latency. The time of a decision is this node's own if the store is: reading the clock again is
-    /// saved.
-    fn decided_at(&self, decision: &Decision, start: Time) -> Time {
-        if self.engine.store().is_shared() {
-            return self.record_latency(start);
-        }
-        self.metrics.observe_latency(decision.now.since(start));
-        decision.now
-    }
 }
 
 /// How many checks of a batch run at once.
 #[derive(Debug)]
-pub struct BatchWidth<'a> {
+pub(crate) struct BatchWidth<'a> {
     checks: usize,
     _permit: Option<SemaphorePermit<'a>>,
 }
@@ -146,7 +136,7 @@ impl BatchWidth<'_> {
     }
 
     /// How many run at once; at least one.
-    pub fn checks(&self) -> usize {
+    pub(crate) fn checks(&self) -> usize {
         self.checks
     }
 }

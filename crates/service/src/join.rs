@@ -29,8 +29,8 @@ pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> 
             running.retain_mut(|one| match one.poll_if_woken() {
                 Poll::Pending => true,
                 Poll::Ready(answer) => {
-                    if let Some(place) = answers.get_mut(one.place) {
-                        *place = Some(answer);
+                    if let Some(slot) = answers.get_mut(one.index) {
+                        *slot = Some(answer);
                     }
                     false
                 }
@@ -49,7 +49,7 @@ pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> 
 
 struct RunningFuture<F> {
     future: Pin<Box<F>>,
-    place: usize,
+    index: usize,
     woken: Arc<FutureWaker>,
     waker: Waker,
 }
@@ -74,9 +74,9 @@ impl Wake for FutureWaker {
 }
 
 impl<F: Future> RunningFuture<F> {
-    fn new(future: F, place: usize, task: &Arc<Mutex<Waker>>) -> RunningFuture<F> {
+    fn new(future: F, index: usize, task: &Arc<Mutex<Waker>>) -> RunningFuture<F> {
         let woken = Arc::new(FutureWaker { is_woken: AtomicBool::new(true), task: task.clone() });
-        RunningFuture { future: Box::pin(future), place, waker: Waker::from(woken.clone()), woken }
+        RunningFuture { future: Box::pin(future), index, waker: Waker::from(woken.clone()), woken }
     }
 
     fn poll_if_woken(&mut self) -> Poll<F::Output> {

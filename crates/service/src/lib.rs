@@ -8,8 +8,8 @@
 //! | may this request pass? | [`Service::try_decide`], [`Service::decide_pending`], [`Service::decide`] |
 //! | may each of these? | [`Service::decide_each`] |
 //! | reserve an estimate, hold a slot | [`Service::reserve`], [`Service::settle`], [`Service::renew`], [`Service::release`] |
-//! | Envoy's `ShouldRateLimit` | [`rls`] |
-//! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle`] |
+//! | Envoy's `ShouldRateLimit` | [`Service::try_rate_limit`], [`Service::rate_limit_pending`], [`Service::rate_limit`] |
+//! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle_all`] |
 //! | why would it pass? | [`Service::explain`] |
 //! | which token is this? | [`data_tokens`], [`admin_tokens`] |
 //! | which rules are active? | [`Service::generation`], [`Service::enforcement`], [`Service::rls_limits`] |
@@ -38,19 +38,21 @@ pub mod secrets;
 mod service;
 pub mod store;
 mod throttle;
+mod usage;
 pub mod violations;
 
 pub use check_request::CheckRequest;
-pub use decide::{BatchWidth, PendingCheck};
+pub use decide::PendingCheck;
 pub use explain::Unexplained;
 pub use health::HealthDetail;
-pub use join::join;
 pub use observer::ServiceObserver;
 pub use receipt_sealer::Sealer;
 pub use refusal::ApiError;
 pub use reply::{HeaderFields, Reply};
 pub use reservations::SignedReceipt;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
+pub use throttle::PipelinedCharge;
+pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
 pub use tollgate_engine::{

@@ -24,6 +24,13 @@ impl Reply {
         fields.clear();
         body.clear();
     }
+
+    /// The same reply without fields and body. `status` and `close` stay as they are.
+    pub(crate) fn emptied(&mut self) -> &mut Reply {
+        self.fields.clear();
+        self.body.clear();
+        self
+    }
 }
 
 /// Header fields: static names, values in one buffer. Callers must add only values of visible ASCII and spaces.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tollgate_core::{Clock, Enforcement, Time};
 use tollgate_engine::Engine;
+use tollgate_store::Store;
 use tollgate_telemetry::{DecisionMetrics, RlsStats};
 
 use crate::data_tokens::{DataTokens, TokenScope};
@@ -38,7 +39,7 @@ pub struct ServiceConfig {
 /// Answers every question of every transport.
 pub struct Service {
     /// Rules and store. Transports do not call it: they ask [`Service`].
-    pub engine: Arc<Engine<ConfiguredStore>>,
+    pub(crate) engine: Arc<Engine<ConfiguredStore>>,
     /// The clock of the engine's store.
     pub clock: Arc<dyn Clock>,
     /// How decisions are rendered.
@@ -101,5 +102,16 @@ impl Service {
         let now = self.clock.now();
         self.metrics.observe_latency(now.since(start));
         now
+    }
+
+    /// The same for a decision at `decided`, by the store's clock. That is this node's clock if the store is: reading it
+    /// again is saved.
+    #[inline]
+    pub(crate) fn record_latency_until(&self, start: Time, decided: Time) -> Time {
+        if self.engine.store().is_shared() {
+            return self.record_latency(start);
+        }
+        self.metrics.observe_latency(decided.since(start));
+        decided
     }
 }

@@ -65,11 +65,16 @@ fn concurrency_agrees_with_its_vectors() {
 }
 
 #[test]
+fn quota_agrees_with_its_vectors() {
+    agrees("quota.json");
+}
+
+#[test]
 fn several_rules_agree_with_their_vectors() {
     agrees("multi_rule.json");
 }
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "gcra.json",
     "token_bucket.json",
     "leaky_queue.json",
@@ -77,6 +82,7 @@ const FILES: [&str; 8] = [
     "sliding_log.json",
     "sliding_counter.json",
     "concurrency.json",
+    "quota.json",
     "multi_rule.json",
 ];
 
@@ -93,7 +99,7 @@ fn the_scripts_agree_with_all_vectors_in_a_real_server() {
     let server = RedisServer::start();
     let run = vectors(&server.url());
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success() && out.ends_with("259 passed, 0 failed\n"), "{out}{err}");
+    assert!(run.status.success() && out.ends_with("320 passed, 0 failed\n"), "{out}{err}");
 }
 
 #[test]

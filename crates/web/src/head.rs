@@ -1,5 +1,10 @@
 //! The request head as handlers see it, and the errors of messages that cannot be read.
 
+use std::fmt;
+
+use http::request::Parts;
+use http::{HeaderValue, Version, header};
+
 use crate::received_headers::ReceivedHeaders;
 
 /// The error for a `Host` that is not a host with an optional port.
@@ -50,7 +55,48 @@ pub struct Head<'a> {
     pub repeated: Option<&'static str>,
 }
 
-impl Head<'_> {
+/// The fields that may be sent once, and the error if one of them is repeated.
+const SENT_ONCE: [(&str, &str); 9] = [
+    ("authorization", "there is more than one Authorization"),
+    ("content-encoding", "there is more than one Content-Encoding"),
+    ("content-type", "there is more than one Content-Type"),
+    ("idempotency-key", "there is more than one Idempotency-Key"),
+    ("if-match", "there is more than one If-Match"),
+    ("if-none-match", "there is more than one If-None-Match"),
+    ("origin", "there is more than one Origin"),
+    ("request-timeout", "there is more than one Request-Timeout"),
+    ("sec-fetch-site", "there is more than one Sec-Fetch-Site"),
+];
+
+impl<'a> Head<'a> {
+    /// The head of a request that hyper has read.
+    pub fn of(parts: &'a Parts) -> Head<'a> {
+        let field = |name: &str| parts.headers.get(name).map(HeaderValue::as_bytes);
+        let (host, authority) =
+            (field(header::HOST.as_str()), parts.uri.authority().map(|host| host.as_str().as_bytes()));
+        let has_repeated = parts.headers.len() > parts.headers.keys_len();
+        let is_repeated = |name: &str| parts.headers.get_all(name).iter().nth(1).is_some();
+        let repeated = SENT_ONCE.iter().find(|(name, _)| has_repeated && is_repeated(name));
+        Head {
+            method: parts.method.as_str(),
+            path: parts.uri.path(),
+            query: parts.uri.query(),
+            authorization: field("authorization"),
+            accept: field("accept"),
+            content_type: field("content-type"),
+            content_encoding: field("content-encoding"),
+            host: if parts.version == Version::HTTP_2 { authority.or(host) } else { host.or(authority) },
+            origin: field("origin"),
+            sec_fetch_site: field("sec-fetch-site"),
+            if_match: field("if-match"),
+            if_none_match: field("if-none-match"),
+            idempotency_key: field("idempotency-key"),
+            request_timeout: field("request-timeout"),
+            headers: ReceivedHeaders::Map(&parts.headers),
+            repeated: repeated.map(|(_, error)| *error),
+        }
+    }
+
     /// True if a browser sent the request for a page: it has an `Origin` or a `Sec-Fetch-Site`.
     pub const fn is_from_page(&self) -> bool {
         self.origin.is_some() || self.sec_fetch_site.is_some()
@@ -79,6 +125,24 @@ pub enum HttpError {
     /// The handler panicked.
     Panicked,
 }
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HttpError::Malformed(detail) => detail,
+            HttpError::Version => "the HTTP version is not supported",
+            HttpError::TargetTooLong => "the target is too long",
+            HttpError::HeadTooLarge => "the head is too large",
+            HttpError::Expectation => "the expectation cannot be met",
+            HttpError::BodyTooLarge => "the body is too large",
+            HttpError::TooSlow => "the body did not arrive in time",
+            HttpError::NoRoom => "too many bodies are on their way",
+            HttpError::Panicked => "the handler panicked",
+        })
+    }
+}
+
+impl std::error::Error for HttpError {}
 
 /// True for decimal digits without leading zeros, which some readers take for octal.
 pub fn is_length(value: &[u8]) -> bool {

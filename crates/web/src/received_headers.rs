@@ -12,8 +12,8 @@ pub enum ReceivedHeaders<'a> {
     Empty,
     /// The bytes of a valid HTTP/1 head. The request line cannot match a field name: a space precedes its first colon.
     Http1(&'a [u8]),
-    /// The fields of an HTTP/2 request.
-    Http2(&'a HeaderMap),
+    /// The fields of a request that hyper has read.
+    Map(&'a HeaderMap),
 }
 
 /// Result of looking up a field that may be sent once.
@@ -49,7 +49,7 @@ impl<'a> ReceivedHeaders<'a> {
                 });
                 fields.collect()
             }
-            ReceivedHeaders::Http2(map) => {
+            ReceivedHeaders::Map(map) => {
                 map.get_all(name).iter().map(HeaderValue::as_bytes).map(<[u8]>::trim_ascii).collect()
             }
         }
@@ -81,11 +81,11 @@ mod tests {
     }
 
     #[test]
-    fn finds_fields_of_http_2() {
+    fn finds_fields_of_hyper() {
         let mut map = HeaderMap::new();
         for (name, value) in [("x-one", " 1\t"), ("x-two", "a, b"), ("x-two", "c"), ("x-empty", "")] {
             map.append(name, HeaderValue::from_static(value));
         }
-        check(ReceivedHeaders::Http2(&map));
+        check(ReceivedHeaders::Map(&map));
     }
 }

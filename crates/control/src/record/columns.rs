@@ -93,7 +93,8 @@ impl RuleColumns {
         let (mode, consistency, on_fail) = (text("mode"), text("consistency"), text("on_fail"));
         let cost = rest.remove("cost").unwrap_or_else(|| json!(1));
         options.extend(rest);
-        let limit = spec.limit.as_ref();
+        // A quota stays in the options: its period is not a window.
+        let limit = spec.limit.as_ref().filter(|limit| limit.quota.is_none());
         let window_ms = limit.filter(|limit| limit.window_ns > 0).map(|limit| limit.window_ns / NANOS_PER_MILLI);
         RuleColumns {
             // The id serves as the name, so that rules of one endpoint satisfy the UNIQUE constraint.

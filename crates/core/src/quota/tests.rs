@@ -1,3 +1,5 @@
+//! What a quota admits, by a small calendar.
+
 use super::*;
 
 /// Days of a calendar: 100 ns each, except the fourth, which has 130.
@@ -169,6 +171,12 @@ fn bounds_that_are_no_periods_are_rejected() {
     assert_eq!(new(1, 5, 4), Err(LimitError::ZeroWindow));
     assert_eq!(new(1, 5, 1 << 63), Err(LimitError::TooLong));
     assert_eq!(new(0, i64::MAX as u64, i64::MAX as u64), Ok(1));
+}
+
+#[test]
+fn a_quota_does_not_enlarge_a_charge() {
+    assert!(size_of::<Quota>() <= size_of::<crate::Gcra>());
+    assert_eq!(size_of::<crate::Limit>(), 64);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Errors of the check API: paths, methods, media types, parameters and timeouts.
+//! Errors of the check API: paths, methods, media types and parameters.
 
 use tollgate_service::render::{ProblemDetails, write_problem};
 use tollgate_service::{ApiError, Reply};
@@ -23,8 +23,6 @@ pub(super) const FROM_A_PAGE: ApiError = ApiError::new(
     "Forbidden",
     "Web pages may not call this API: call it from your server, or configure tokens.",
 );
-pub(super) const ENCODED: ApiError =
-    ApiError::new(415, "encoded_body", "Unsupported media type", "Send the body as it is, without Content-Encoding.");
 pub(super) const NOT_JSON: ApiError = ApiError::new(
     415,
     "not_json_media_type",
@@ -36,12 +34,6 @@ pub(super) const UNKNOWN_PARAMETER: ApiError = ApiError::new(
     "unknown_parameter",
     "Bad request",
     "The only parameter is status: ?status=429 answers denials with 429.",
-);
-pub(super) const BAD_TIMEOUT: ApiError = ApiError::new(
-    400,
-    "bad_timeout",
-    "Bad request",
-    "Request-Timeout is a whole number with a unit, such as 50ms or 2s: how long you wait for the answer.",
 );
 
 /// Fills the reply for a path of the admin API, with its URL there.

@@ -8,11 +8,9 @@
 //! | `explain` | `/v1/explain` |
 //! | `rls_json` | Envoy's rate limit service as JSON: `/json`, `/healthcheck` |
 //! | `health` | `/ready` |
-//! | `deadline` | `Request-Timeout` |
 //! | `errors` | errors of paths, methods and media types |
 
 mod check;
-mod deadline;
 mod errors;
 mod explain;
 mod health;
@@ -30,7 +28,7 @@ use tollgate_service::data_tokens::TokenScope;
 use tollgate_service::refusal::{NO_TOKEN, write_json};
 use tollgate_service::render::{Dialect, Media, ResponseOptions};
 use tollgate_service::{ApiError, CheckRequest, Reply, Service};
-use tollgate_web::{Head, HttpError, PendingResponse};
+use tollgate_web::{Head, HttpError, PendingResponse, check_encoding, request_timeout};
 
 /// The check API of a listener.
 pub struct CheckApi {
@@ -62,7 +60,7 @@ impl PreparedCall {
     fn options(self) -> ResponseOptions {
         let dialect = if let Route::Check(dialect) = self.route { dialect } else { Dialect::V1 };
         let PreparedCall { refuse_by_status, media, .. } = self;
-        ResponseOptions { dialect, refuse_by_status, media, random: tollgate_service::random::fast() }
+        ResponseOptions { dialect, deny_by_status: refuse_by_status, media, random: tollgate_service::random::fast() }
     }
 }
 
@@ -114,9 +112,7 @@ impl CheckApi {
         if head.is_from_page() && self.service.tokens.is_none() && !route.is_read_only() {
             return Err(errors::FROM_A_PAGE);
         }
-        if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
-            return Err(errors::ENCODED);
-        }
+        check_encoding(head)?;
         if !route.is_read_only() && !is_json(head) {
             return Err(errors::NOT_JSON);
         }
@@ -128,7 +124,7 @@ impl CheckApi {
             Some(_) => return Err(errors::UNKNOWN_PARAMETER),
         };
         let media = head.accept.map_or(Media::Problem, Media::accepted);
-        let deadline = deadline::of(head.request_timeout)?;
+        let deadline = request_timeout(head)?;
         Ok(PreparedCall { route, refuse_by_status, media, scope, deadline })
     }
 

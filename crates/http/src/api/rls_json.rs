@@ -4,7 +4,6 @@ use tollgate_service::Reply;
 use tollgate_service::refusal::{OTHER_NAMESPACE, write_json};
 use tollgate_service::render::{ProblemDetails, write_problem};
 use tollgate_service::rls::{self, RlsError};
-use tollgate_telemetry::RlsCallEnd;
 
 use super::{CheckApi, PreparedCall};
 
@@ -22,17 +21,13 @@ impl CheckApi {
         if !self.service.may_ask(call.scope, &request.domain) {
             return OTHER_NAMESPACE.write(reply);
         }
-        match rls::should_rate_limit(&self.service, &request, None).await {
+        match self.service.rate_limit(&request).await {
             Ok(answer) => {
                 let (status, body) = rls::write_json(&answer.response);
                 write_json(if answer.is_closed { 503 } else { status }, &body, reply);
             }
-            Err(error @ RlsError::Invalid(_)) => {
-                self.service.rls_stats.calls.count(RlsCallEnd::ServiceError);
-                write_error(400, "bad_request", &error.to_string(), None, reply);
-            }
+            Err(error @ RlsError::Invalid(_)) => write_error(400, "bad_request", &error.to_string(), None, reply),
             Err(error @ RlsError::StoreUnavailable) => {
-                self.service.rls_stats.calls.count(RlsCallEnd::StoreError);
                 write_error(503, "store_unavailable", &error.to_string(), None, reply);
             }
         }

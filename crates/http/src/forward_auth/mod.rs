@@ -162,7 +162,7 @@ impl ForwardAuth {
         };
         let (refused, closed, unreadable) =
             (self.deny_status, self.closed_status, bad_request_status(self.deny_status));
-        let options = ProxyOptions { options, refused, closed, unreadable };
+        let options = ProxyOptions { options, denied: refused, closed, unreadable };
         render::write_proxied(decision, &options, &self.service.render, reply);
     }
 }

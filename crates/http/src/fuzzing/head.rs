@@ -1,8 +1,7 @@
 //! HTTP/1 heads: an accepted head means the same to a naive reader that splits lines, and however the bytes are split.
 
 use tollgate_web::HttpError;
-
-use crate::h1::{BodyLength, ParsedHead, parse};
+use tollgate_web::h1::{BodyLength, ParsedHead, parse};
 
 const MAX_HEAD: usize = 4 << 10;
 const MAX_HEADERS: usize = 40;

@@ -13,12 +13,11 @@ use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::WaitForCancellationFuture;
 
-use super::chunked::{BadChunk, Chunked};
-use super::head::{BodyLength, ParsedHead, parse};
 use super::render::{self, ConnectionHeader};
 use tollgate_net::{BudgetPermit, Deadline, IDLE_GRACE, ListenerContext, Peer, Stream};
 use tollgate_service::Reply;
-use tollgate_web::{Handler, HttpError, handle_or_fail};
+use tollgate_web::h1::{BadChunk, BodyLength, Chunked, ParsedHead, parse};
+use tollgate_web::{Handler, HttpError, h2::PREFACE, handle_or_fail};
 
 /// Size of a read. A check takes a quarter of it.
 const READ_BYTES: usize = 2 << 10;
@@ -30,11 +29,6 @@ const WRITE_BYTES: usize = 64 << 10;
 const IDLE_BUFFER_BYTES: usize = 6 << 10;
 /// How long an idle connection keeps large buffers: a client that sends the next large request at once reuses them.
 const BUFFER_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long, and how much, is read after the last response: closing with unread bytes would reset the connection.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 64 << 10;
-/// The first bytes of an HTTP/2 client with prior knowledge.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A connection and its buffers.
 pub(super) struct Http1Connection<'a> {
@@ -132,7 +126,7 @@ impl<'a> Http1Connection<'a> {
                 }
             }
             if self.flush().await.is_ok() {
-                self.linger().await;
+                self.stream.linger().await;
             }
             return ConnectionEnd::Closed;
         }
@@ -253,7 +247,8 @@ impl<'a> Http1Connection<'a> {
                 let mut begun = false;
                 loop {
                     let rest = self.input.get(self.start..).unwrap_or_default();
-                    self.start += chunked.decode(rest, &mut self.body, max_body).map_err(|bad| {
+                    let keep = |data: &[u8]| self.body.extend_from_slice(data);
+                    self.start += chunked.decode(rest, max_body as u64, keep).map_err(|bad| {
                         Stop::Error(match bad {
                             BadChunk::Malformed => HttpError::Malformed("the chunked body is malformed"),
                             BadChunk::TooLarge => HttpError::BodyTooLarge,
@@ -412,25 +407,6 @@ impl<'a> Http1Connection<'a> {
             timeout(limits.write_timeout, stream.flush()).await.map_err(|_| Stop::Gone)??;
         }
         Ok(())
-    }
-
-    /// Closes the sending side, and reads what is still in transit: closing with unread bytes resets the connection,
-    /// and the client may lose the last response.
-    async fn linger(mut self) {
-        let Http1Connection { stream, .. } = &mut self;
-        let drained = async {
-            stream.shutdown().await?;
-            let mut rest = [0; 4096];
-            let mut read = 0;
-            while read < LINGER_BYTES {
-                match stream.read(&mut rest).await? {
-                    0 => break,
-                    some => read += some,
-                }
-            }
-            io::Result::Ok(())
-        };
-        let _ = timeout(LINGER, drained).await; // best effort
     }
 }
 

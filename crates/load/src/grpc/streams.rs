@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use tollgate_proto::STATUS_NAMES;
+
 use super::hpack;
 use super::wire::{self, ACK, END_STREAM, Frame, FrameKind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
 use crate::lost::ConnectionLost;
@@ -18,26 +20,6 @@ const KEPT: usize = 16;
 /// Bytes received before a WINDOW_UPDATE is sent.
 const UPDATE_AFTER: u32 = 1 << 24;
 
-/// Names of the gRPC status codes.
-const STATUSES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
 /// Status of a reply without a message whose `grpc-status` is not a literal.
 const UNKNOWN: u16 = 2;
 
@@ -272,7 +254,7 @@ impl Streams {
             return Ok(());
         }
         let name = match verdict {
-            ReplyVerdict::Failed(status) => STATUSES.get(usize::from(status)).copied().unwrap_or_default(),
+            ReplyVerdict::Failed(status) => STATUS_NAMES.get(usize::from(status)).copied().unwrap_or_default(),
             _ => "",
         };
         on_reply(start, verdict, name.as_bytes());

@@ -11,6 +11,9 @@ const INTERVAL_NS_MIN: u128 = 1_000;
 const TIME_NS_MAX: u128 = i64::MAX as u128;
 
 pub(super) fn check(limit: &LimitSpec, found: &mut ProblemCollector) {
+    if limit.algorithm == LimitAlgorithm::Quota {
+        return numbers(limit, LimitFieldNames { requests: "quota.amount", burst: "burst" }, found);
+    }
     numbers(limit, LimitFieldNames { requests: "limit.requests", burst: "limit.burst" }, found);
     if limit.algorithm == LimitAlgorithm::Concurrency {
         range(found, "limit.slot_ttl", limit.slot_ttl_ns);

@@ -6,11 +6,11 @@ use crate::check;
 use crate::datetime;
 use crate::key::{attribute_fault, is_attribute};
 use crate::problem::{Problem, Problems};
-use crate::spec::{ClientSpec, OverrideSpec};
+use crate::spec::{ANCHOR, ClientSpec, OverrideSpec, TIME_ZONE};
 use crate::yaml::YamlKind;
 
 /// Fields of a client, in canonical order.
-pub(crate) const CLIENT_FIELDS: &[&str] = &["client_key", "tier", "org", "attributes"];
+pub(crate) const CLIENT_FIELDS: &[&str] = &["client_key", "tier", "org", "time_zone", "anchor", "attributes"];
 
 /// Fields of an override, in canonical order.
 pub(crate) const OVERRIDE_FIELDS: &[&str] =
@@ -29,6 +29,11 @@ pub(crate) fn read_client(value: FieldValue<'_>, problems: &mut Problems) -> Cli
     };
     if let Some(value) = fields.get("attributes") {
         client.attributes = read_attributes(&value, problems);
+    }
+    for name in [TIME_ZONE, ANCHOR] {
+        let Some(value) = fields.get(name).and_then(|value| value.text(problems)) else { continue };
+        client.attributes.retain(|(other, _)| other != name);
+        client.attributes.push((name.to_owned(), value.to_owned()));
     }
     client
 }

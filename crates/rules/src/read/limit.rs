@@ -2,6 +2,7 @@
 
 use super::field::FieldValue;
 use super::fields::MapFields;
+use super::quota::QUOTA_FIELDS;
 use crate::check;
 use crate::problem::{Problem, Problems};
 use crate::spec::{Align, LimitAlgorithm, LimitSpec};
@@ -46,6 +47,7 @@ fn own_fields(algorithm: LimitAlgorithm, queue: bool) -> &'static [&'static str]
         LimitAlgorithm::FixedWindow | LimitAlgorithm::SlidingWindowCounter => &["requests", "window", "align"],
         LimitAlgorithm::SlidingWindowLog => &["requests", "window"],
         LimitAlgorithm::Concurrency => &["slots", "slot_ttl"],
+        LimitAlgorithm::Quota => QUOTA_FIELDS,
     }
 }
 

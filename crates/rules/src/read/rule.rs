@@ -5,6 +5,7 @@ use super::fields::MapFields;
 use super::limit::read_limit;
 use super::matching::{Spelling, read_key_by, read_match};
 use super::meter::read_meter;
+use super::quota::read_quota;
 use crate::check;
 use crate::path::PathCase;
 use crate::problem::Problems;
@@ -25,6 +26,7 @@ pub const RULE_FIELDS: &[&str] = &[
     "meter",
     "unmetered",
     "limit",
+    "quota",
     "unlimited",
     "replaces",
     "cost",
@@ -72,9 +74,15 @@ pub(crate) fn read_rule(value: FieldValue<'_>, file: Spelling, problems: &mut Pr
     }
     rule.key_by = fields.get("key_by").and_then(|value| read_key_by(&value, problems));
     rule.unlimited = flag(&fields, "unlimited", problems);
-    rule.limit = match fields.get("limit") {
-        Some(value) => read_limit(value, problems),
-        None => {
+    rule.limit = match (fields.get("limit"), fields.get("quota")) {
+        (Some(value), None) => read_limit(value, problems),
+        (None, Some(value)) => read_quota(value, problems),
+        (Some(_), Some(quota)) => {
+            let message = format!("{} has both `limit` and `quota`", value.path.title());
+            problems.push(quota.problem("misplaced-field", message).help("make them two rules: both will apply"));
+            None
+        }
+        (None, None) => {
             if !rule.unlimited {
                 let help = "add `limit: { requests: 10, window: 1s }`, or `unlimited: true` to exempt what it matches";
                 fields.required("limit", help, problems);

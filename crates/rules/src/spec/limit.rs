@@ -1,5 +1,7 @@
 //! The limit of a rule: amount and algorithm.
 
+use super::QuotaSpec;
+
 /// How much is allowed. The algorithm decides which numbers are used; the others are zero or `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSpec {
@@ -19,6 +21,8 @@ pub struct LimitSpec {
     pub max_delay_ns: Option<u64>,
     /// Where windows start.
     pub align: Align,
+    /// The calendar of a quota.
+    pub quota: Option<Box<QuotaSpec>>,
 }
 
 impl Default for LimitSpec {
@@ -32,6 +36,7 @@ impl Default for LimitSpec {
             slot_ttl_ns: Self::SLOT_TTL_NS,
             max_delay_ns: None,
             align: Align::default(),
+            quota: None,
         }
     }
 }
@@ -96,10 +101,12 @@ pub enum LimitAlgorithm {
     SlidingWindowCounter,
     /// Counts requests in flight.
     Concurrency,
+    /// Counts units per calendar period. Written as `quota`, not as an algorithm of `limit`.
+    Quota,
 }
 
 impl LimitAlgorithm {
-    /// Every algorithm.
+    /// Every algorithm that `limit` can name.
     pub const ALL: [Self; 7] = [
         Self::TokenBucket,
         Self::Gcra,
@@ -120,6 +127,7 @@ impl LimitAlgorithm {
             Self::SlidingWindowLog => "sliding_window_log",
             Self::SlidingWindowCounter => "sliding_window_counter",
             Self::Concurrency => "concurrency",
+            Self::Quota => "quota",
         }
     }
 }

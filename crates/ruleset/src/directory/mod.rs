@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Digest, Secret};
 use tollgate_rules::Normalize;
-use tollgate_rules::spec::{ClientSpec, OverrideSpec};
+use tollgate_rules::spec::{self, ClientSpec, OverrideSpec};
 
 pub use self::builder::DirectoryBuilder;
 pub use self::identity::canonical_client_key;
@@ -197,6 +197,17 @@ impl<'a> DirectoryEntry<'a> {
     }
 }
 
+/// Names under which directories keep the calendars of clients. They are [reserved](is_reserved), so no caller chooses
+/// when its own quota starts anew.
+pub(crate) const CLIENT_TIME_ZONE: &str = "@time_zone";
+pub(crate) const CLIENT_ANCHOR: &str = "@anchor";
+
+/// True for a name that only a directory can set: what a request sends under it is ignored.
+#[inline]
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name.starts_with('@')
+}
+
 /// The number of `tier` in every directory.
 const TIER: u16 = 0;
 
@@ -207,11 +218,21 @@ fn first_names() -> NameTable {
     names
 }
 
+/// The name under which an attribute of a client is kept: its calendar under one that requests cannot send.
+fn stored_name(name: &str) -> &str {
+    match name {
+        spec::TIME_ZONE => CLIENT_TIME_ZONE,
+        spec::ANCHOR => CLIENT_ANCHOR,
+        name => name,
+    }
+}
+
 /// All attributes of a client, by name.
 fn attributes_of(client: &ClientSpec) -> impl Iterator<Item = (&str, &str)> {
     let own = [("tier", &client.tier), ("org", &client.org)].into_iter();
     let own = own.filter_map(|(name, value)| Some((name, value.as_deref()?)));
-    own.chain(client.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    let others = client.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    own.chain(others.map(|(name, value)| (stored_name(name), value)))
 }
 
 #[cfg(test)]

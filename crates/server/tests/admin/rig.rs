@@ -16,7 +16,6 @@ use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, DatabaseUrl, Enforcement, Instant, TokenDraft};
 use tollgate_core::{Clock, ManualClock};
 use tollgate_engine::Engine;
-use tollgate_http::Http;
 use tollgate_net::{
     Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, accept,
 };
@@ -29,7 +28,7 @@ use tollgate_service::store::ConfiguredStore;
 use tollgate_service::{Sealer, Service, ServiceConfig};
 use tollgate_store::MonotonicClock;
 use tollgate_telemetry::{DecisionMetrics, Scrape};
-use tollgate_web::HttpMetrics;
+use tollgate_web::{Buffered, HttpMetrics, Web};
 
 /// A running admin API. Ends with the test.
 pub struct Rig {
@@ -123,7 +122,7 @@ impl Rig {
         let context = ListenerContext { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), budget };
         let listener = Listener::bind(&Address::loopback(0), None).expect("a port");
         let Ok(Address::Tcp(address)) = listener.address() else { panic!("a TCP address") };
-        let handler = ConnectionHandler::new(Http::new(admin), Arc::default(), None, context);
+        let handler = ConnectionHandler::new(Web::new(Buffered::new(admin)), Arc::default(), None, context);
         tokio::spawn(accept(listener, ConnectionLimiter::new(100, 100), drain, handler));
         let mut rig = Rig {
             address,

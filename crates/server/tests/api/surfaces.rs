@@ -83,6 +83,30 @@ async fn operators_see_life_readiness_and_figures() {
     }
 }
 
+/// The pages of operators read requests as strictly as the data API does.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_refuse_encoded_bodies_and_bad_timeouts() {
+    let rig = Rig::with(RULES, |config, _| config.metrics = Some(Address::loopback(0)));
+    let [_, metrics] = rig.data.as_slice() else { panic!("data and metrics, not {:?}", rig.data) };
+    for (listener, pages) in [(&rig.admin, &["/live", "/ready", "/metrics"][..]), (metrics, &["/live", "/stats"])] {
+        for page in pages {
+            for (fields, status, code) in [
+                ("Content-Encoding: gzip\r\n", 415, "encoded_body"),
+                ("Request-Timeout: soon\r\n", 400, "bad_timeout"),
+                ("Request-Timeout: 1s\r\nRequest-Timeout: 2s\r\n", 400, "malformed_request"),
+            ] {
+                let answer = call(listener, "GET", page, fields, "").await;
+                assert_eq!((answer.status, answer.json()["code"].as_str()), (status, Some(code)), "{page} {fields}");
+            }
+            let good = "Content-Encoding: identity\r\nRequest-Timeout: 2s\r\n";
+            assert_eq!(call(listener, "GET", page, good, "").await.status, 200, "{page}");
+            let head = call(listener, "HEAD", page, "", "").await;
+            assert_eq!((head.status, head.body.len(), head.field("date").is_some()), (200, 0, true), "{page}");
+            assert!(head.field("content-length").is_some_and(|length| length != "0"), "{page}: {head:?}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_asked_for_where_one_is_configured() {
     let rig = Rig::with(RULES, |config, dir| {

@@ -11,7 +11,7 @@ use tollgate_net::NetLimits;
 use crate::caller::Caller;
 use crate::house::{FULL, GOOD, House, ms, post};
 
-struct Case {
+pub struct Case {
     name: String,
     bytes: Vec<u8>,
     statuses: Vec<u16>,
@@ -27,7 +27,7 @@ impl Case {
 
 /// How the bytes of a case arrive.
 #[derive(Clone, Copy)]
-enum Cut {
+pub enum Cut {
     Whole,
     Bytes,
     After(usize),
@@ -35,31 +35,38 @@ enum Cut {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sent_at_once() {
-    replay(|_| vec![Cut::Whole], "").await;
+    replay(house(), |_| vec![Cut::Whole], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sent_byte_by_byte() {
-    replay(|_| vec![Cut::Bytes], "").await;
+    replay(house(), |_| vec![Cut::Bytes], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sent_behind_a_good_request() {
-    replay(|_| vec![Cut::Whole], GOOD).await;
+    replay(house(), |_| vec![Cut::Whole], GOOD).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cut_at_every_place() {
-    const FEW: [&str; 6] = ["h01-", "h08-chunk-bare", "h10-surplus-is-the", "h12-upgrade-is", "h14-one-bare", "h24-"];
-    let cuts = |case: &Case| match FEW.iter().any(|few| case.name.starts_with(few)) {
-        true => (1..case.bytes.len()).map(Cut::After).collect(),
-        false => Vec::new(),
-    };
-    replay(cuts, "").await;
+    replay(house(), each_place, "").await;
 }
 
-async fn replay(cuts: impl Fn(&Case) -> Vec<Cut>, before: &str) {
-    let house = House::open(NetLimits { head_timeout: ms(700), body_timeout: ms(700), ..NetLimits::default() });
+/// Some cases, cut at every place.
+pub fn each_place(case: &Case) -> Vec<Cut> {
+    const FEW: [&str; 6] = ["h01-", "h08-chunk-bare", "h10-surplus-is-the", "h12-upgrade-is", "h14-one-bare", "h24-"];
+    match FEW.iter().any(|few| case.name.starts_with(few)) {
+        true => (1..case.bytes.len()).map(Cut::After).collect(),
+        false => Vec::new(),
+    }
+}
+
+fn house() -> House {
+    House::open(NetLimits { head_timeout: ms(700), body_timeout: ms(700), ..NetLimits::default() })
+}
+
+pub async fn replay(house: House, cuts: impl Fn(&Case) -> Vec<Cut>, before: &str) {
     let cases = cases();
     assert!(cases.len() > 100, "{} cases", cases.len());
     // The slow ones at the same time, or their deadlines would add up.
@@ -152,7 +159,10 @@ fn case(path: &Path) -> Option<Case> {
 /// H15, J02: too large to keep as files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_too_large_is_refused_whole() {
-    let house = House::open(NetLimits::default());
+    refuses_what_is_too_large(House::open(NetLimits::default())).await;
+}
+
+pub async fn refuses_what_is_too_large(house: House) {
     let body = |length: usize| format!("{{\"client_key\":\"victim\",\"tier\":\"{}\"}}", "x".repeat(length));
     let cases = [
         ("request line of 64 KiB", format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(64 << 10)), 414),

@@ -16,7 +16,7 @@ use tollgate_server::run::Server;
 use crate::caller::Caller;
 
 /// A bucket refills by one in a minute and a half: whatever was charged is still seen when the test looks.
-const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { requests: 1000, window: 1d } }\n";
+pub const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { requests: 1000, window: 1d } }\n";
 
 /// A request that is answered 200 and charges another client than the one whose bucket is read.
 pub const GOOD: &str = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n{\"client_key\":\"payer\"}";
@@ -30,7 +30,7 @@ pub struct House {
     pub hang_up: Arc<Notify>,
     /// Ends with the number of connections that were cut.
     pub served: JoinHandle<usize>,
-    _rules: TempDir,
+    pub _rules: TempDir,
 }
 
 impl House {
@@ -87,7 +87,7 @@ impl House {
 /// A panic ends a connection and nothing else, so it would go unnoticed: panics are counted.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-fn watch_for_panics() {
+pub fn watch_for_panics() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = std::panic::take_hook();

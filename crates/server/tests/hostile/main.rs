@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
+mod behind_hyper;
 mod caller;
 mod corpus;
 mod crowd;

@@ -16,8 +16,11 @@ const CRUMB: Duration = ms(50);
 const LATE: Duration = Duration::from_secs(8);
 
 fn house() -> House {
-    let idle_timeout = ms(300);
-    House::open(NetLimits { head_timeout: HEAD, body_timeout: BODY, idle_timeout, ..NetLimits::default() })
+    House::open(limits())
+}
+
+fn limits() -> NetLimits {
+    NetLimits { head_timeout: HEAD, body_timeout: BODY, idle_timeout: ms(300), ..NetLimits::default() }
 }
 
 /// Sends the start, then crumbs until the server has had enough; answers the statuses it said, and when it ended.
@@ -42,7 +45,11 @@ async fn feed(house: &House, start: &str, crumbs: &str) -> (Vec<u16>, Duration) 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_head_has_its_time_and_no_byte_buys_more() {
-    let house = house();
+    heads_have_their_time(House::open).await;
+}
+
+pub async fn heads_have_their_time(open: fn(NetLimits) -> House) {
+    let house = open(limits());
     let unending = "GET /live HTTP/1.1\r\nHost: x\r\nA: ";
     let cases = [
         ("G", ""),
@@ -64,7 +71,11 @@ async fn a_head_has_its_time_and_no_byte_buys_more() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_has_its_time_and_is_told_when_it_is_over() {
-    let house = house();
+    bodies_have_their_time(House::open).await;
+}
+
+pub async fn bodies_have_their_time(open: fn(NetLimits) -> House) {
+    let house = open(limits());
     let known = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n";
     let chunked = "POST /v1/check HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     let continued = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";

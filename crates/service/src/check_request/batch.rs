@@ -71,8 +71,8 @@ impl<'de: 'a, 'a> Visitor<'de> for ListSeed<'a> {
     fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Vec<CheckRequest<'a>>, S::Error> {
         let mut requests = Vec::with_capacity((self.0 / REQUEST_BYTES).min(BATCH_MAX));
         loop {
-            let place = requests.len();
-            if place == BATCH_MAX {
+            let index = requests.len();
+            if index == BATCH_MAX {
                 return match list.next_element::<IgnoredAny>()? {
                     Some(_) => {
                         Err(fault(BodyErrorCode::TooMany, "", format_args!("holds more than {BATCH_MAX} requests")))
@@ -81,7 +81,7 @@ impl<'de: 'a, 'a> Visitor<'de> for ListSeed<'a> {
                 };
             }
             let request = list.next_element_seed(CheckRequestSeed(PhantomData));
-            match request.map_err(|error| within(&error, &format!("[{place}]"), "should be a request"))? {
+            match request.map_err(|error| within(&error, &format!("[{index}]"), "should be a request"))? {
                 Some(request) => requests.push(request),
                 None if requests.is_empty() => return Err(fault(BodyErrorCode::MissingField, "", "holds no request")),
                 None => return Ok(requests),

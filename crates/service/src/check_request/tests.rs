@@ -18,8 +18,8 @@ fn the_requests_of_the_guide_are_requests() {
         r#"{"client_key":"caf\u00e9 \ud83d\ude00","cost":9007199254740991}"#,
     ] {
         let asked = read_check(body.as_bytes()).unwrap();
-        let custom = asked.custom();
-        let _ = asked.request(&custom);
+        let lists = asked.lists();
+        let _ = asked.request(&lists);
     }
 }
 
@@ -28,8 +28,8 @@ fn every_field_reaches_the_request() {
     let body = r#"{"client_key":"u","api_key":"k","ip":"::1","endpoint":"GET /x","cost":7,"namespace":"n",
         "attributes":{"region":"e\"u"},"peek":true}"#;
     let asked = read_check(body.as_bytes()).unwrap();
-    let custom = asked.custom();
-    let request = asked.request(&custom);
+    let lists = asked.lists();
+    let request = asked.request(&lists);
     use tollgate_core::{Attribute, Purpose};
     assert_eq!(request.get(Attribute::ApiKey), Some("k"));
     assert_eq!((request.namespace, request.cost, request.purpose), ("n", 7, Purpose::Peek));
@@ -160,8 +160,8 @@ fn receipts_need_their_fields() {
 #[test]
 fn whole_numbers_are_accepted_as_text() {
     let read = read_check(br#"{"user_id":42,"org":-7,"attributes":{"build":18446744073709551615}}"#).unwrap();
-    let custom = read.custom();
-    let request = read.request(&custom);
+    let lists = read.lists();
+    let request = read.request(&lists);
     assert_eq!((request.get(Attribute::UserId), request.get(Attribute::Org)), (Some("42"), Some("-7")));
     assert_eq!(custom.as_slice(), [("build", "18446744073709551615")]);
     for other in ["1.0", "1e3", "true", "null", "[42]", "{}", "18446744073709551616"] {

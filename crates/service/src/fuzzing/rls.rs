@@ -69,7 +69,9 @@ fn engine() -> Engine<Memory> {
 }
 
 fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLimitResponse, RlsError> {
-    let parsed = ParsedRls::read(request, &engine.rules(), NOW)?;
+    let generation = engine.rules();
+    let mut parsed = ParsedRls::read(request, &generation.rules)?;
+    parsed.split_into_rounds(&generation.rules, NOW)?;
     let mut rounds = Vec::new();
     for round in 0..parsed.rounds() {
         let decision = engine.decide_all_now(&parsed.requests(round));

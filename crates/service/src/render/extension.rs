@@ -3,7 +3,7 @@
 use tollgate_core::Wait;
 use tollgate_engine::ExtensionDenial;
 
-use super::json::{number, number_or_null, string};
+use super::body::{number, number_or_null, string};
 use crate::Reply;
 use crate::refusal::write_json;
 

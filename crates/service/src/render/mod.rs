@@ -11,6 +11,7 @@
 //! | `write` | how a value becomes text that a header field may hold |
 //! | `retry` | how long a denied caller should wait |
 //! | `body` | the members of the JSON object |
+//! | `input` | options, and the values that fields and body share |
 //! | `problem` | denials and errors as problem details |
 //! | `extension` | the denial of an extension |
 
@@ -20,8 +21,6 @@ pub mod style;
 mod body;
 mod extension;
 mod input;
-mod json;
-mod options;
 mod problem;
 mod retry;
 mod write;
@@ -29,7 +28,7 @@ mod write;
 use tollgate_engine::{Decision, Verdict};
 
 pub use self::extension::write_extension_denial;
-pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
+pub use self::input::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
 pub use self::policy::Policy;
 pub use self::problem::ProblemDetails;
 pub use self::retry::Jitter;
@@ -45,57 +44,86 @@ pub fn write_decision(decision: &Decision, options: &ResponseOptions, config: &R
         return write_problem(&ProblemDetails::from(&**error), reply);
     }
     let input = RenderInput::of(decision, options, config);
-    let by_status = options.refuse_by_status.unwrap_or(config.refused_status == DenialStatus::TooManyRequests);
-    let refused = by_status && decision.verdict == Verdict::Deny;
-    let (status, media) = match input.retry {
-        _ if !refused => (200, Media::Json),
-        _ if input.is_closed => (UNAVAILABLE, options.media),
-        RetryHint::Never => (config.never_status, options.media),
-        _ => (429, options.media),
-    };
-    begin(reply, status, Some(media));
-    write_fields(&input, config, &mut reply.fields);
-    match refused {
-        false => body::write(&input, &mut reply.body),
-        true => problem::write_refusal(&input, status, config.refusal, &mut reply.body),
+    let by_status = options.deny_by_status.unwrap_or(config.denial_status == DenialStatus::TooManyRequests);
+    let Reply { status, fields, body, .. } = reply.emptied();
+    if by_status && decision.verdict == Verdict::Deny {
+        *status = denial_status(&input, config);
+        return append_denial(&input, *status, options.media, config, fields, body);
     }
+    *status = 200;
+    append_common_fields(Some(Media::Json), fields);
+    append_fields(&input, config, fields);
+    body::write(&input, body);
+}
+
+/// Appends a denial by status, for a response that another server writes: its header fields and its body. Returns the
+/// status.
+pub fn write_denial(
+    decision: &Decision,
+    options: &ResponseOptions,
+    config: &RenderConfig,
+    fields: &mut HeaderFields,
+    body: &mut Vec<u8>,
+) -> u16 {
+    let input = RenderInput::of(decision, options, config);
+    let status = denial_status(&input, config);
+    append_denial(&input, status, options.media, config, fields, body);
+    status
+}
+
+/// Fills `reply` for a proxy, which reads only the status: 200 without a body, or the configured status of a denial. An
+/// invalid request yields [`ProblemDetails`] with the status `unreadable`.
+pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderConfig, reply: &mut Reply) {
+    let ProxyOptions { options, denied, closed, unreadable } = *asked;
+    if let Verdict::Invalid(error) = &decision.verdict {
+        return write_problem(&ProblemDetails { status: unreadable, ..ProblemDetails::from(&**error) }, reply);
+    }
+    let input = RenderInput::of(decision, &options, config);
+    let Reply { status, fields, body, .. } = reply.emptied();
+    if decision.verdict == Verdict::Deny {
+        *status = if input.is_closed { closed } else { denied };
+        return append_denial(&input, *status, options.media, config, fields, body);
+    }
+    *status = 200;
+    append_common_fields(None, fields);
+    append_fields(&input, config, fields);
 }
 
 /// The status of a denial without a store: 429 is for limits of the caller.
 const UNAVAILABLE: u16 = 503;
 
-/// Fills `reply` for a proxy, which reads only the status: 200 without a body, or the configured status of a denial. An
-/// invalid request yields [`ProblemDetails`] with the status `unreadable`.
-pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderConfig, reply: &mut Reply) {
-    let ProxyOptions { options, refused, closed, unreadable } = *asked;
-    if let Verdict::Invalid(error) = &decision.verdict {
-        return write_problem(&ProblemDetails { status: unreadable, ..ProblemDetails::from(&**error) }, reply);
+fn denial_status(input: &RenderInput<'_>, config: &RenderConfig) -> u16 {
+    match input.retry {
+        _ if input.is_closed => UNAVAILABLE,
+        RetryHint::Never => config.never_status,
+        _ => 429,
     }
-    let input = RenderInput::of(decision, &options, config);
-    let denied = decision.verdict == Verdict::Deny;
-    let status = match denied {
-        false => 200,
-        true if input.is_closed => closed,
-        true => refused,
-    };
-    begin(reply, status, denied.then_some(options.media));
-    write_fields(&input, config, &mut reply.fields);
-    if denied {
-        problem::write_refusal(&input, status, config.refusal, &mut reply.body);
-    }
+}
+
+fn append_denial(
+    input: &RenderInput<'_>,
+    status: u16,
+    media: Media,
+    config: &RenderConfig,
+    fields: &mut HeaderFields,
+    body: &mut Vec<u8>,
+) {
+    append_common_fields(Some(media), fields);
+    append_fields(input, config, fields);
+    problem::write_denial(input, status, config.denial_detail, body);
 }
 
 /// Appends the header fields alone, for a response that another server writes.
 pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, out: &mut HeaderFields) {
     if !matches!(decision.verdict, Verdict::Invalid(_)) {
-        write_fields(&RenderInput::of(decision, options, config), config, out);
+        append_fields(&RenderInput::of(decision, options, config), config, out);
     }
 }
 
 #[inline]
-fn write_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut HeaderFields) {
+fn append_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut HeaderFields) {
     if let RetryHint::After { header, .. } = input.retry {
-        out.push_with("Retry-After", |out| json::number(out, header));
+        out.push_with("Retry-After", |out| body::number(out, header));
     }
     if input.is_closed {
         return; // the state of the caller's limits is unknown
@@ -113,16 +141,13 @@ pub fn write_body(decision: &Decision, options: &ResponseOptions, config: &Rende
 
 /// Replaces status, fields and body of `reply` with an error.
 pub fn write_problem(problem: &ProblemDetails<'_>, reply: &mut Reply) {
-    begin(reply, problem.status, Some(Media::Problem));
-    problem::write(problem, &mut reply.body);
+    let Reply { status, fields, body, .. } = reply.emptied();
+    *status = problem.status;
+    append_common_fields(Some(Media::Problem), fields);
+    problem::write(problem, body);
 }
 
-/// Starts a response with its common fields. `close` stays as it is.
-fn begin(reply: &mut Reply, status: u16, media: Option<Media>) {
-    let Reply { status: own, fields, body, close: _ } = reply;
-    *own = status;
-    fields.clear();
-    body.clear();
+fn append_common_fields(media: Option<Media>, fields: &mut HeaderFields) {
     if let Some(media) = media {
         fields.push("Content-Type", media.name());
     }

@@ -3,10 +3,8 @@
 use tollgate_engine::{Decision, Ruling};
 use tollgate_ruleset::{RequestError, Rule};
 
-use super::body::{write_members, write_retry};
-use super::input::RenderInput;
-use super::json::{escaped, number, string};
-use super::options::Detail;
+use super::body::{escaped, number, string, write_members, write_retry};
+use super::input::{Detail, RenderInput};
 use super::retry::RetryHint;
 
 /// An error, for people and for machines.
@@ -58,7 +56,7 @@ const REDUCED_CAPACITY: &[u8] =
     \"title\":\"Service unavailable\",\"status\":";
 
 /// Appends the object of a denial: the problem members, then those of the plain response that `detail` selects.
-pub(super) fn write_refusal(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
+pub(super) fn write_denial(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
     let cause = DenialCause::of(input);
     out.extend_from_slice(if input.is_closed { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
     number(out, status.into());

@@ -260,14 +260,14 @@ impl HeaderStyles {
     /// The styles, in the order of the table.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = &'static HeaderStyle> {
-        STYLES.iter().enumerate().filter(move |(place, _)| self.0 & (1 << place) != 0).map(|(_, style)| style)
+        STYLES.iter().enumerate().filter(move |(index, _)| self.0 & (1 << index) != 0).map(|(_, style)| style)
     }
 
     fn with(self, text: &str) -> Result<HeaderStyles, ParseError> {
-        let Some(place) = STYLES.iter().position(|style| style.names.contains(&text)) else {
+        let Some(index) = STYLES.iter().position(|style| style.names.contains(&text)) else {
             return Err(unknown(text));
         };
-        let new = HeaderStyles(1 << place);
+        let new = HeaderStyles(1 << index);
         let clash = new.iter().find_map(|new| self.iter().find_map(|old| Some((old, new, new.clash(old)?))));
         match clash {
             Some((old, new, _)) if old.name() == new.name() => {
@@ -286,8 +286,8 @@ impl HeaderStyles {
 impl Default for HeaderStyles {
     fn default() -> Self {
         let usual = |style: &HeaderStyle| matches!(style.name(), "x-ratelimit" | "draft-11");
-        let places = STYLES.iter().enumerate().filter(|(_, style)| usual(style));
-        places.fold(HeaderStyles::NONE, |styles, (place, _)| HeaderStyles(styles.0 | 1 << place))
+        let indices = STYLES.iter().enumerate().filter(|(_, style)| usual(style));
+        indices.fold(HeaderStyles::NONE, |styles, (index, _)| HeaderStyles(styles.0 | 1 << index))
     }
 }
 
@@ -308,8 +308,8 @@ impl std::fmt::Display for HeaderStyles {
         if *self == HeaderStyles::NONE {
             return f.write_str("none");
         }
-        self.iter().enumerate().try_for_each(|(place, style)| {
-            f.write_str(if place == 0 { "" } else { "," })?;
+        self.iter().enumerate().try_for_each(|(index, style)| {
+            f.write_str(if index == 0 { "" } else { "," })?;
             f.write_str(style.name())
         })
     }
@@ -363,8 +363,8 @@ mod tests {
     #[test]
     fn no_style_writes_a_field_twice() {
         for style in &STYLES {
-            for (place, field) in style.fields.iter().enumerate() {
-                let later = &style.fields[place + 1..];
+            for (index, field) in style.fields.iter().enumerate() {
+                let later = &style.fields[index + 1..];
                 assert!(later.iter().all(|twin| !twin.name.eq_ignore_ascii_case(field.name)), "{}", style.name());
             }
         }

@@ -24,7 +24,7 @@ impl RlsConfig {
         response: &mut RateLimitResponse,
     ) {
         let over = |(decision, ruling, _): &(&Decision, &Ruling, &EnvoyRule)| {
-            is_over(decision, ruling, |place| parsed.hits_in_order(place))
+            is_over(decision, ruling, |index| parsed.hits_in_order(index))
         };
         let rulings =
             rounds.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
@@ -49,8 +49,8 @@ impl RlsConfig {
             response.dynamic_metadata = Some(metadata::of(parsed.message, passing));
         }
         if let Some(names) = &self.headers {
-            let is_quota = |place: usize| {
-                rules.iter().any(|(_, ruling, rule)| usize::from(ruling.request) == place && rule.quota_mode)
+            let is_quota = |index: usize| {
+                rules.iter().any(|(_, ruling, rule)| usize::from(ruling.request) == index && rule.quota_mode)
             };
             response.response_headers_to_add = headers(names, response, is_quota);
         }
@@ -60,7 +60,7 @@ impl RlsConfig {
         let Some((entries, hits)) = parsed.descriptor(ruling.request) else { return };
         let Some(outcome) = &ruling.outcome else { return };
         let near = (u128::from(outcome.limit) * u128::from(self.near_percent) / 100) as u64; // at most the limit
-        let used = count_before_others(decision, ruling, |place| parsed.hits_in_order(place)).unwrap_or(outcome.used);
+        let used = count_before_others(decision, ruling, |index| parsed.hits_in_order(index)).unwrap_or(outcome.used);
         let observation = RlsObservation { hits, used, limit: outcome.limit, near, shadow: rule.shadow_mode };
         service.rls_stats.count(&rule.stat_key(entries), &observation);
     }
@@ -70,9 +70,9 @@ impl RlsConfig {
 /// descriptors deny nothing by themselves.
 fn headers(names: &[String; 3], response: &RateLimitResponse, is_quota: impl Fn(usize) -> bool) -> Vec<HeaderValue> {
     let limited = || response.statuses.iter().enumerate().filter(|(_, status)| status.current_limit.is_some());
-    let refuses = |(place, status): &(usize, &DescriptorStatus)| status.code() == Code::OverLimit && !is_quota(*place);
+    let denies = |(index, status): &(usize, &DescriptorStatus)| status.code() == Code::OverLimit && !is_quota(*index);
     let least = || limited().min_by_key(|(_, status)| status.limit_remaining);
-    let Some((_, status)) = limited().filter(refuses).last().or_else(least) else { return Vec::new() };
+    let Some((_, status)) = limited().filter(denies).last().or_else(least) else { return Vec::new() };
     let limit = status.current_limit.as_ref().map_or(0, |limit| limit.requests_per_unit);
     let reset = status.duration_until_reset.as_ref().map_or(0, |until| until.seconds);
     let values = [limit.to_string(), status.limit_remaining.to_string(), reset.to_string()];

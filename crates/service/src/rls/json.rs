@@ -122,8 +122,8 @@ impl<'a> Object<'a> {
         read: impl Fn(&Value, &str) -> Result<T, RlsJsonError>,
     ) -> Result<Option<T>, RlsJsonError> {
         let is_named = |(own, _): &(&str, &Value)| *own == name || *own == snake(name);
-        let Some(place) = self.members.iter().position(is_named) else { return Ok(None) };
-        let (name, value) = self.members.swap_remove(place);
+        let Some(index) = self.members.iter().position(is_named) else { return Ok(None) };
+        let (name, value) = self.members.swap_remove(index);
         match value {
             Value::Null => Ok(None),
             value => read(value, &self.path(name)).map(Some),

@@ -6,25 +6,27 @@
 //! decision.
 
 mod domain;
-mod error;
 mod json;
 mod limits;
 mod metadata;
 pub(crate) mod read;
 pub(crate) mod write;
 
-pub use error::RlsError;
-pub use json::{RlsJsonError, read as read_json, write as write_json};
-pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
-
-pub use crate::rls_config::RlsConfig;
+use std::fmt;
+use std::slice;
 
 use tollgate_core::Purpose;
-use tollgate_engine::{DecidedBy, Decision, Undecided, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
+use tollgate_telemetry::RlsCallEnd;
+
+pub use self::json::{RlsJsonError, read as read_json, write as write_json};
+pub use self::read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+pub use crate::rls_config::RlsConfig;
 
 use self::read::ParsedRls;
 use self::write::RlsDecisions;
+use crate::decide::PendingCheck;
 use crate::service::Service;
 
 /// The answer to a request.
@@ -37,77 +39,146 @@ pub struct RlsAnswer {
     pub is_closed: bool,
 }
 
-/// The result of an immediate attempt.
-pub enum RlsOutcome {
-    /// Answered.
-    Done(Result<RlsAnswer, RlsError>),
-    /// The store must be waited for; nothing was charged yet. Holds the undecided request if matching was done.
-    Later(Option<Undecided>),
+/// Why a request was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RlsError {
+    /// The caller's mistake; nothing was charged.
+    Invalid(String),
+    /// Units could not be refunded: the store is away.
+    StoreUnavailable,
 }
 
-/// Answers at once if the store does.
-pub fn try_now(service: &Service, request: &RateLimitRequest) -> RlsOutcome {
-    let start = service.clock.now();
-    let parsed = match ParsedRls::read(request, &service.engine.rules(), start) {
-        Ok(parsed) if parsed.has_refunds() || parsed.rounds() > 1 || needs_peek(service, &parsed) => {
-            return RlsOutcome::Later(None);
+impl fmt::Display for RlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RlsError::Invalid(why) => f.write_str(why),
+            RlsError::StoreUnavailable => f.write_str("the store did not answer; nothing was given back"),
         }
-        Ok(parsed) => parsed,
-        Err(refused) => return RlsOutcome::Done(Err(refused)),
-    };
-    let decision = match service.engine.try_decide(&parsed.requests(0)) {
-        Ok(decision) => decision,
-        Err(undecided) => return RlsOutcome::Later(Some(undecided)),
-    };
-    service.record_latency(start);
-    let answer = RlsDecisions { rounds: std::slice::from_ref(&decision), refunded: None };
-    RlsOutcome::Done(check_valid(&decision).map(|()| build_answer(service, &parsed, answer)))
-}
-
-/// Answers, waiting for the store where needed. `begun` is what [`try_now`] left of the first round.
-pub async fn should_rate_limit(
-    service: &Service,
-    request: &RateLimitRequest,
-    mut begun: Option<Undecided>,
-) -> Result<RlsAnswer, RlsError> {
-    let start = service.clock.now();
-    let mut parsed = ParsedRls::read(request, &service.engine.rules(), start)?;
-    if begun.is_none() && needs_peek(service, &parsed) {
-        let mut over = Vec::new();
-        for round in 0..parsed.rounds() {
-            let look = Box::pin(service.engine.look_at_all(&parsed.requests(round))).await; // large, and rare
-            check_valid(&look)?;
-            over.extend(look.rulings().iter().filter(|ruling| ruling.refused()).map(|ruling| ruling.request));
-        }
-        parsed.count_only(&over);
     }
-    let mut rounds: Vec<Decision> = Vec::new();
-    for round in 0..parsed.rounds() {
-        let mut requests = parsed.requests(round);
-        // Outside of domains all or nothing is charged: after a denial, the rest only peeks.
-        if !parsed.is_domain && rounds.iter().any(|before| !before.is_allowed()) {
-            requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
-        }
-        let decision = match begun.take() {
-            Some(undecided) => service.engine.decide_later(&requests, undecided).await,
-            None => service.engine.decide_all(&requests).await,
+}
+
+impl std::error::Error for RlsError {}
+
+/// A request that is not answered at once. Nothing was charged yet.
+#[derive(Debug)]
+pub struct PendingRls(RlsStep);
+
+#[derive(Debug)]
+enum RlsStep {
+    /// One decision about all descriptors, which waits for the store.
+    Decide(PendingCheck),
+    /// More than one step: rounds, refunds, or counts that depend on a peek.
+    Several,
+}
+
+impl Service {
+    /// Envoy's `ShouldRateLimit`, answered at once if the store does; `Err` if it has to be waited for.
+    pub fn try_rate_limit(&self, message: &RateLimitRequest) -> Result<Result<RlsAnswer, RlsError>, PendingRls> {
+        let start = self.clock.now();
+        let parsed = match ParsedRls::read(message, &self.engine.rules().rules) {
+            Ok(parsed) if parsed.has_refunds() || self.needs_peek(&parsed) => return Err(PendingRls(RlsStep::Several)),
+            Ok(parsed) => parsed,
+            Err(error) => return Ok(self.count_rls_error(Err(error))),
         };
-        check_valid(&decision)?;
-        rounds.push(decision);
+        match self.engine.try_decide_together(&parsed.requests(0)) {
+            Some(Ok(decision)) => {
+                self.record_latency(start);
+                Ok(self.count_rls_error(self.rls_answer_of(&parsed, &decision)))
+            }
+            Some(Err(undecided)) => Err(PendingRls(RlsStep::Decide(self.pending(undecided, start)))),
+            None => Err(PendingRls(RlsStep::Several)),
+        }
     }
-    service.record_latency(start);
-    let refunded = match parsed.has_refunds() {
-        true => Some(service.engine.refund(&parsed.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
-        false => None,
-    };
-    refunded.as_ref().map_or(Ok(()), check_valid)?;
-    Ok(build_answer(service, &parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }))
-}
 
-/// True if counting depends on which descriptors are over their limits. That takes two steps, as in
-/// envoyproxy/ratelimit, and is not exact under contention.
-fn needs_peek(service: &Service, parsed: &ParsedRls<'_>) -> bool {
-    service.rls.stops_counting && parsed.is_domain && parsed.parts().len() > 1
+    /// Finishes what [`Service::try_rate_limit`] began for the same message.
+    pub async fn rate_limit_pending(
+        &self,
+        message: &RateLimitRequest,
+        pending: PendingRls,
+    ) -> Result<RlsAnswer, RlsError> {
+        let parsed = ParsedRls::read(message, &self.engine.rules().rules)?;
+        let answer = match pending.0 {
+            RlsStep::Decide(pending) => {
+                let decision = self.decide_pending(&parsed.requests(0), pending).await;
+                self.rls_answer_of(&parsed, &decision)
+            }
+            RlsStep::Several => Box::pin(self.rate_limit_in_steps(parsed)).await, // large, and rare
+        };
+        self.count_rls_error(answer)
+    }
+
+    /// Envoy's `ShouldRateLimit`, waiting for the store where needed.
+    pub async fn rate_limit(&self, message: &RateLimitRequest) -> Result<RlsAnswer, RlsError> {
+        match self.try_rate_limit(message) {
+            Ok(answer) => answer,
+            Err(pending) => self.rate_limit_pending(message, pending).await,
+        }
+    }
+
+    async fn rate_limit_in_steps(&self, mut parsed: ParsedRls<'_>) -> Result<RlsAnswer, RlsError> {
+        let start = self.clock.now();
+        parsed.split_into_rounds(&self.engine.rules().rules, self.clock.wall())?;
+        if self.needs_peek(&parsed) {
+            let mut over = Vec::new();
+            for round in 0..parsed.rounds() {
+                let look = self.engine.look_at_all(&parsed.requests(round)).await;
+                check_valid(&look)?;
+                over.extend(look.rulings().iter().filter(|ruling| ruling.refused()).map(|ruling| ruling.request));
+            }
+            parsed.count_only(&over);
+        }
+        let mut rounds: Vec<Decision> = Vec::new();
+        for round in 0..parsed.rounds() {
+            let mut requests = parsed.requests(round);
+            // Outside of domains all or nothing is charged: after a denial, the rest only peeks.
+            if !parsed.is_domain && rounds.iter().any(|before| !before.is_allowed()) {
+                requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
+            }
+            let decision = self.engine.decide_all(&requests).await;
+            check_valid(&decision)?;
+            rounds.push(decision);
+        }
+        self.record_latency(start);
+        let refunded = match parsed.has_refunds() {
+            true => Some(self.engine.refund(&parsed.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
+            false => None,
+        };
+        refunded.as_ref().map_or(Ok(()), check_valid)?;
+        Ok(self.rls_answer(&parsed, RlsDecisions { rounds: &rounds, refunded: refunded.as_ref() }))
+    }
+
+    /// Counts a call without an answer, by the names of envoyproxy/ratelimit.
+    fn count_rls_error(&self, answer: Result<RlsAnswer, RlsError>) -> Result<RlsAnswer, RlsError> {
+        match answer {
+            Ok(_) => {}
+            Err(RlsError::Invalid(_)) => self.rls_stats.calls.count(RlsCallEnd::ServiceError),
+            Err(RlsError::StoreUnavailable) => self.rls_stats.calls.count(RlsCallEnd::StoreError),
+        }
+        answer
+    }
+
+    /// True if counting depends on which descriptors are over their limits. That takes two steps, as in
+    /// envoyproxy/ratelimit, and is not exact under contention.
+    fn needs_peek(&self, parsed: &ParsedRls<'_>) -> bool {
+        self.rls.stops_counting && parsed.is_domain && parsed.groups().len() > 1
+    }
+
+    /// The answer of one decision about all descriptors.
+    fn rls_answer_of(&self, parsed: &ParsedRls<'_>, decision: &Decision) -> Result<RlsAnswer, RlsError> {
+        check_valid(decision)?;
+        Ok(self.rls_answer(parsed, RlsDecisions { rounds: slice::from_ref(decision), refunded: None }))
+    }
+
+    fn rls_answer(&self, parsed: &ParsedRls<'_>, decisions: RlsDecisions<'_>) -> RlsAnswer {
+        let mut response = write::response(parsed, decisions);
+        match parsed.is_domain {
+            true => self.rls.complete(self, parsed, decisions.rounds, &mut response),
+            false => write::add_headers(&self.render, decisions, &mut response),
+        }
+        let mut denials = decisions.rounds.iter().filter(|round| !round.is_allowed()).peekable();
+        let is_closed = denials.peek().is_some() && denials.all(|round| round.decided_by == DecidedBy::Closed);
+        RlsAnswer { response, is_closed }
+    }
 }
 
 fn check_valid(decision: &Decision) -> Result<(), RlsError> {
@@ -115,15 +186,4 @@ fn check_valid(decision: &Decision) -> Result<(), RlsError> {
         Verdict::Invalid(error) => Err(RlsError::Invalid(error.to_string())),
         _ => Ok(()),
     }
-}
-
-fn build_answer(service: &Service, parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RlsAnswer {
-    let mut response = write::response(parsed, answer);
-    match parsed.is_domain {
-        true => service.rls.complete(service, parsed, answer.rounds, &mut response),
-        false => write::add_headers(&service.render, answer, &mut response),
-    }
-    let mut refusals = answer.rounds.iter().filter(|round| !round.is_allowed()).peekable();
-    let is_closed = refusals.peek().is_some() && refusals.all(|round| round.decided_by == DecidedBy::Closed);
-    RlsAnswer { response, is_closed }
 }

@@ -4,14 +4,13 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use tollgate_core::{AskedLimit, Attribute, Request, Time};
-use tollgate_engine::Pinned;
+use tollgate_core::{AskedLimit, Attribute, Charge, Request, Time};
 use tollgate_proto::RateLimitDescriptor;
 use tollgate_proto::rls::RateLimitRequest;
 use tollgate_rules::envoy::Unit;
 use tollgate_ruleset::{Charges, RuleSet};
 
-use super::error::RlsError;
+use super::RlsError;
 
 /// Most descriptors of a request.
 pub const DESCRIPTORS_MAX: usize = 32;
@@ -34,7 +33,7 @@ pub(crate) struct ParsedRls<'a> {
     /// The range of each descriptor in `entries`.
     entry_ranges: SmallVec<[Range<usize>; 4]>,
     /// The group that decides each descriptor.
-    parts: SmallVec<[DescriptorGroup; 4]>,
+    groups: SmallVec<[DescriptorGroup; 4]>,
     /// Bit set of descriptors that are not counted; there are at most 32.
     uncounted: u32,
 }
@@ -49,12 +48,8 @@ pub(crate) enum DescriptorGroup {
 }
 
 impl<'a> ParsedRls<'a> {
-    /// Reads a message at the time `now`, because overrides are temporary.
-    pub(crate) fn read(
-        message: &'a RateLimitRequest,
-        generation: &Pinned,
-        now: Time,
-    ) -> Result<ParsedRls<'a>, RlsError> {
+    /// Reads a message, with all descriptors in one round. Matches no rule.
+    pub(crate) fn read(message: &'a RateLimitRequest, rules: &RuleSet) -> Result<ParsedRls<'a>, RlsError> {
         let RateLimitRequest { domain, descriptors, .. } = message;
         if domain.is_empty() {
             return Err(invalid("rate limit domain must not be empty"));
@@ -70,73 +65,78 @@ impl<'a> ParsedRls<'a> {
         }
         let mut parsed = ParsedRls {
             message,
-            is_domain: generation.rules.is_domain(domain),
+            is_domain: rules.is_domain(domain),
             entries: SmallVec::new(),
             entry_ranges: SmallVec::new(),
-            parts: SmallVec::new(),
+            groups: SmallVec::new(),
             uncounted: 0,
         };
-        for (number, descriptor) in descriptors.iter().enumerate() {
-            parsed.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
+        for (index, descriptor) in descriptors.iter().enumerate() {
+            parsed.add(descriptor).map_err(|why| invalid(&format!("descriptors[{index}]: {why}")))?;
         }
-        parsed.split_into_rounds(&generation.rules, now)?;
         Ok(parsed)
     }
 
     /// Puts descriptors that ask different things of one bucket into different rounds: some only peek, some bring a
-    /// limit of their own.
-    fn split_into_rounds(&mut self, rules: &RuleSet, now: Time) -> Result<(), RlsError> {
-        let charge = |requests: &[Request<'_>]| rules.charges_of_all(requests, now, &mut Charges::default());
-        let mix = |requests: &[Request<'_>]| charge(requests).is_err_and(|error| error.is_mixed());
+    /// limit of their own. Matches each descriptor once, at the time `wall`, because overrides are temporary. Fails if
+    /// any descriptor is invalid, before anything is charged.
+    pub(crate) fn split_into_rounds(&mut self, rules: &RuleSet, wall: Time) -> Result<(), RlsError> {
+        let charges_of = |requests: &[Request<'_>]| {
+            let mut charges = Charges::default();
+            let matched = rules.charges_of_all(requests, wall, &mut charges);
+            matched.map(|()| charges.charges).map_err(|error| invalid(&error.to_string()))
+        };
         if self.has_refunds() {
-            charge(&self.refunds()).map_err(|error| invalid(&error.to_string()))?; // before anything is charged
+            charges_of(&self.refunds())?;
         }
-        if self.parts.len() < 2 || !mix(&self.requests(0)) {
+        let mut charged: SmallVec<[(usize, SmallVec<[Charge; 4]>); 4]> = SmallVec::new();
+        for index in (0..self.groups.len()).filter(|index| self.groups.get(*index) != Some(&DescriptorGroup::Refund)) {
+            charged.push((index, charges_of(&self.only(|other| other == index))?));
+        }
+        let together = charged.iter().try_fold(Vec::new(), |joined, (_, charges)| join_charges(&joined, charges));
+        if together.is_some() {
             return Ok(());
         }
         // Peeks come first, in rounds of their own: they show the state before this message. A domain has no peeks:
         // hits of 0 are counted in order.
-        let mut rounds: Vec<(bool, Vec<usize>)> = Vec::new();
-        for looks in [true, false] {
-            for (place, descriptor) in self.message.descriptors.iter().enumerate() {
-                if descriptor.is_negative_hits || (!self.is_domain && self.hits(descriptor) == 0) != looks {
+        let mut rounds: Vec<(bool, Vec<Charge>)> = Vec::new();
+        for peeks in [true, false] {
+            for (index, charges) in &charged {
+                if self.peeks(*index) != peeks {
                     continue;
                 }
-                let fits = |(own, others): &(bool, Vec<usize>)| {
-                    let together = others.iter().chain([&place]).filter_map(|place| self.request(*place));
-                    *own == looks && !mix(&together.collect::<Vec<_>>())
-                };
-                match rounds.iter().position(fits).and_then(|round| rounds.get_mut(round)) {
-                    Some((_, round)) => round.push(place),
-                    None => rounds.push((looks, vec![place])),
+                let mut same = rounds.iter().enumerate().filter(|(_, (own, _))| *own == peeks);
+                let fit = same.find_map(|(round, (_, own))| Some((round, join_charges(own, charges)?)));
+                let (round, joined) = fit.unwrap_or_else(|| (rounds.len(), charges.to_vec()));
+                match rounds.get_mut(round) {
+                    Some((_, own)) => *own = joined,
+                    None => rounds.push((peeks, joined)),
+                }
+                if let (Some(group), Ok(round)) = (self.groups.get_mut(*index), u8::try_from(round)) {
+                    *group = DescriptorGroup::Round(round);
                 }
             }
         }
-        for (round, (_, entry_ranges)) in (0..).zip(rounds) {
-            for (place, part) in self.parts.iter_mut().enumerate() {
-                if entry_ranges.contains(&place) {
-                    *part = DescriptorGroup::Round(round);
-                }
-            }
-        }
-        // All rounds must be valid before the first one is charged.
-        (0..self.rounds())
-            .try_for_each(|round| charge(&self.requests(round)))
-            .map_err(|error| invalid(&error.to_string()))
+        Ok(())
+    }
+
+    /// True if a descriptor asks without hits, outside of a domain.
+    fn peeks(&self, index: usize) -> bool {
+        !self.is_domain && self.message.descriptors.get(index).is_some_and(|descriptor| self.hits(descriptor) == 0)
     }
 
     /// Counts only these descriptors, if there are any: the others peek, in rounds of their own.
-    pub(crate) fn count_only(&mut self, entry_ranges: &[u16]) {
-        if entry_ranges.is_empty() {
+    pub(crate) fn count_only(&mut self, counted: &[u16]) {
+        if counted.is_empty() {
             return;
         }
         let rounds = self.rounds();
-        for (place, part) in (0..).zip(&mut self.parts) {
-            if let DescriptorGroup::Round(round) = part
-                && !entry_ranges.contains(&place)
+        for (index, group) in (0..).zip(&mut self.groups) {
+            if let DescriptorGroup::Round(round) = group
+                && !counted.contains(&index)
             {
                 *round += rounds;
-                self.uncounted |= 1 << place;
+                self.uncounted |= 1 << index;
             }
         }
     }
@@ -166,69 +166,72 @@ impl<'a> ParsedRls<'a> {
             return Err("limit.unit: name a unit of time".to_owned());
         }
         self.entry_ranges.push(start..self.entries.len());
-        self.parts.push(if descriptor.is_negative_hits { DescriptorGroup::Refund } else { DescriptorGroup::Round(0) });
+        self.groups.push(if descriptor.is_negative_hits { DescriptorGroup::Refund } else { DescriptorGroup::Round(0) });
         Ok(())
     }
 
     /// True if a descriptor refunds units.
     pub(crate) fn has_refunds(&self) -> bool {
-        self.parts.contains(&DescriptorGroup::Refund)
+        self.groups.contains(&DescriptorGroup::Refund)
     }
 
     /// The number of decisions, refunds aside.
     pub(crate) fn rounds(&self) -> u8 {
-        let round = |part: &DescriptorGroup| match part {
+        let round = |group: &DescriptorGroup| match group {
             DescriptorGroup::Round(round) => *round,
             DescriptorGroup::Refund => 0,
         };
-        self.parts.iter().map(round).max().unwrap_or_default() + 1
+        self.groups.iter().map(round).max().unwrap_or_default() + 1
     }
 
     /// The requests of one round, decided all or nothing.
     pub(crate) fn requests(&self, round: u8) -> SmallVec<[Request<'_>; 4]> {
-        self.only(DescriptorGroup::Round(round))
+        self.only_group(DescriptorGroup::Round(round))
     }
 
     /// The refunds.
     pub(crate) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
-        self.only(DescriptorGroup::Refund)
+        self.only_group(DescriptorGroup::Refund)
     }
 
     /// The group of each descriptor.
-    pub(crate) fn parts(&self) -> &[DescriptorGroup] {
-        &self.parts
+    pub(crate) fn groups(&self) -> &[DescriptorGroup] {
+        &self.groups
     }
 
     /// Entries and hits of a descriptor.
-    pub(crate) fn descriptor(&self, place: u16) -> Option<(&[(&'a str, &'a str)], u64)> {
-        let place = usize::from(place);
-        let entries = self.entries.get(self.entry_ranges.get(place)?.clone())?;
-        Some((entries, self.hits(self.message.descriptors.get(place)?)))
+    pub(crate) fn descriptor(&self, index: u16) -> Option<(&[(&'a str, &'a str)], u64)> {
+        let index = usize::from(index);
+        let entries = self.entries.get(self.entry_ranges.get(index)?.clone())?;
+        Some((entries, self.hits(self.message.descriptors.get(index)?)))
     }
 
     /// The hits of a descriptor in a domain, where descriptors are counted one after the other. Elsewhere 0: they are
     /// charged as one.
-    pub(crate) fn hits_in_order(&self, place: u16) -> u64 {
-        if self.is_domain { self.descriptor(place).map_or(0, |(_, hits)| hits) } else { 0 }
+    pub(crate) fn hits_in_order(&self, index: u16) -> u64 {
+        if self.is_domain { self.descriptor(index).map_or(0, |(_, hits)| hits) } else { 0 }
     }
 
     fn hits(&self, descriptor: &RateLimitDescriptor) -> u64 {
         descriptor.hits_addend.unwrap_or_else(|| u64::from(self.message.hits_addend.max(1)))
     }
 
-    /// All descriptors: those of one group as requests, the others as mentions, because rules may depend on them.
-    fn only(&self, part: DescriptorGroup) -> SmallVec<[Request<'_>; 4]> {
-        let all = (0..).zip(&self.parts);
-        let one = |(place, own): (usize, &DescriptorGroup)| {
-            let request = self.request(place)?;
-            Some(if *own == part { request } else { request.mention() })
-        };
-        all.filter_map(one).collect()
+    fn only_group(&self, group: DescriptorGroup) -> SmallVec<[Request<'_>; 4]> {
+        self.only(|index| self.groups.get(index) == Some(&group))
     }
 
-    fn request(&self, place: usize) -> Option<Request<'_>> {
-        let descriptor = self.message.descriptors.get(place)?;
-        let entries = self.entries.get(self.entry_ranges.get(place)?.clone())?;
+    /// All descriptors: the selected ones as requests, the others as mentions, because rules may depend on them.
+    fn only(&self, selects: impl Fn(usize) -> bool) -> SmallVec<[Request<'_>; 4]> {
+        let one = |index| {
+            let request = self.request(index)?;
+            Some(if selects(index) { request } else { request.mention() })
+        };
+        (0..self.groups.len()).filter_map(one).collect()
+    }
+
+    fn request(&self, index: usize) -> Option<Request<'_>> {
+        let descriptor = self.message.descriptors.get(index)?;
+        let entries = self.entries.get(self.entry_ranges.get(index)?.clone())?;
         let hits = self.hits(descriptor);
         let mut request = Request::new().in_namespace(&self.message.domain).with_custom(entries).cost(hits);
         request.limit = descriptor.limit.and_then(|limit| {
@@ -237,7 +240,7 @@ impl<'a> ParsedRls<'a> {
         });
         if self.is_domain {
             // Rules of a domain match the entries in order.
-            return Some(if self.uncounted & (1 << place) == 0 { request } else { request.peek() });
+            return Some(if self.uncounted & (1 << index) == 0 { request } else { request.peek() });
         }
         for (key, value) in entries {
             match Attribute::from_name(key) {
@@ -251,6 +254,19 @@ impl<'a> ParsedRls<'a> {
         // A descriptor without hits asks whether one unit is left.
         Some(if hits == 0 && !descriptor.is_negative_hits { request.cost(1).peek() } else { request })
     }
+}
+
+/// The charges of both, one per bucket, as one decision has them; `None` if they ask different things of a bucket.
+fn join_charges(own: &[Charge], added: &[Charge]) -> Option<Vec<Charge>> {
+    let mut joined = own.to_vec();
+    for charge in added {
+        match joined.iter_mut().find(|twin| twin.bucket == charge.bucket) {
+            Some(twin) if twin.limit == charge.limit => twin.ask = twin.ask.join(charge.ask)?,
+            Some(_) => return None,
+            None => joined.push(*charge),
+        }
+    }
+    Some(joined)
 }
 
 fn invalid(why: &str) -> RlsError {

@@ -11,8 +11,8 @@ use tollgate_rules::envoy::Unit;
 use tollgate_ruleset::Rule;
 
 use super::read::{DescriptorGroup, ParsedRls};
-use crate::render::{RenderConfig, ResponseOptions};
-use crate::{Reply, render};
+use crate::HeaderFields;
+use crate::render::{self, RenderConfig, ResponseOptions};
 
 /// The decisions about a message.
 #[derive(Clone, Copy)]
@@ -24,25 +24,25 @@ pub(crate) struct RlsDecisions<'a> {
 }
 
 /// The part that is the same for all rules: the code, and the status of each descriptor.
-pub(crate) fn response(parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RateLimitResponse {
-    let status = |((place, part), descriptor): ((u16, &DescriptorGroup), &RateLimitDescriptor)| match part {
+pub(crate) fn response(parsed: &ParsedRls<'_>, decisions: RlsDecisions<'_>) -> RateLimitResponse {
+    let status = |((index, group), descriptor): ((u16, &DescriptorGroup), &RateLimitDescriptor)| match group {
         DescriptorGroup::Round(round) => {
-            let decision = answer.rounds.get(usize::from(*round));
-            decision.map(|decision| status_of(decision, place, descriptor, |place| parsed.hits_in_order(place)))
+            let decision = decisions.rounds.get(usize::from(*round));
+            decision.map(|decision| status_of(decision, index, descriptor, |index| parsed.hits_in_order(index)))
         }
         // A refund is never over the limit.
-        DescriptorGroup::Refund => answer.refunded.map(|refunded| DescriptorStatus {
+        DescriptorGroup::Refund => decisions.refunded.map(|refunded| DescriptorStatus {
             code: Code::Ok.into(),
-            ..status_of(refunded, place, descriptor, |_| 0)
+            ..status_of(refunded, index, descriptor, |_| 0)
         }),
     };
-    let statuses = (0..).zip(parsed.parts()).zip(&parsed.message.descriptors);
+    let statuses = (0..).zip(parsed.groups()).zip(&parsed.message.descriptors);
     let mut response = RateLimitResponse {
         overall_code: Code::Ok.into(),
         statuses: statuses.map(|one| status(one).unwrap_or_default()).collect(),
         ..RateLimitResponse::default()
     };
-    if answer.rounds.iter().any(|decision| !decision.is_allowed()) {
+    if decisions.rounds.iter().any(|decision| !decision.is_allowed()) {
         response.overall_code = Code::OverLimit.into();
     }
     response
@@ -51,17 +51,17 @@ pub(crate) fn response(parsed: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> Rate
 /// The status of one descriptor by itself: another one may be the reason why all were denied.
 fn status_of(
     decision: &Decision,
-    place: u16,
+    index: u16,
     descriptor: &RateLimitDescriptor,
     hits: impl Fn(u16) -> u64,
 ) -> DescriptorStatus {
-    let own = || decision.rulings().iter().filter(|ruling| ruling.request == place);
+    let own = || decision.rulings().iter().filter(|ruling| ruling.request == index);
     let over = own().any(|ruling| is_over(decision, ruling, &hits));
     let mut status = DescriptorStatus { code: Code::Ok.into(), ..DescriptorStatus::default() };
     if over {
         status.code = Code::OverLimit.into();
     }
-    let Some(ruling) = decision.deciding_for(place) else { return status };
+    let Some(ruling) = decision.deciding_for(index) else { return status };
     let Some(rule) = decision.rule(ruling) else { return status };
     match &ruling.outcome {
         None if rule.limit.is_none() => status.limit_remaining = u32::MAX,
@@ -119,24 +119,23 @@ fn whole_seconds(span: Span) -> Duration {
 
 /// Header fields go into `value`: Envoy sends an empty field for `raw_value`. It appends them to existing fields, so an
 /// allowed response has none that describe a body.
-pub(crate) fn add_headers(config: &RenderConfig, answer: RlsDecisions<'_>, response: &mut RateLimitResponse) {
-    let refusing = answer.rounds.iter().find(|decision| !decision.is_allowed());
-    let Some(decision) = refusing.or(answer.rounds.last()) else { return };
-    let options = ResponseOptions {
-        refuse_by_status: Some(true),
-        random: tollgate_engine::random::fast(),
-        ..ResponseOptions::default()
-    };
-    let mut reply = Reply::default();
+pub(crate) fn add_headers(config: &RenderConfig, decisions: RlsDecisions<'_>, response: &mut RateLimitResponse) {
+    let denied = decisions.rounds.iter().find(|decision| !decision.is_allowed());
+    let Some(decision) = denied.or(decisions.rounds.last()) else { return };
+    let options = ResponseOptions { random: tollgate_engine::random::fast(), ..ResponseOptions::default() };
+    let mut fields = HeaderFields::default();
     match decision.is_allowed() {
-        true => render::write_headers(decision, &options, config, &mut reply.fields),
-        false => render::write_decision(decision, &options, config, &mut reply),
+        true => render::write_headers(decision, &options, config, &mut fields),
+        false => {
+            let mut body = Vec::new();
+            render::write_denial(decision, &options, config, &mut fields, &mut body);
+            response.raw_body = Bytes::from(body);
+        }
     }
     let header = |(name, value): (&'static str, &[u8])| HeaderValue {
         key: name.to_ascii_lowercase(),
         value: String::from_utf8_lossy(value).into_owned(),
         ..HeaderValue::default()
     };
-    response.response_headers_to_add = reply.fields.iter().map(header).collect();
-    response.raw_body = Bytes::from(reply.body);
+    response.response_headers_to_add = fields.iter().map(header).collect();
 }

@@ -42,8 +42,8 @@ impl<'a> ViolationClient<'a> {
     pub(super) fn text(self) -> String {
         let mut text = self.kind.to_owned();
         text.push_str(shortened(self.value));
-        for (place, (name, value)) in self.descriptors.iter().enumerate() {
-            text.push_str(if place > 0 { "," } else { "" });
+        for (index, (name, value)) in self.descriptors.iter().enumerate() {
+            text.push_str(if index > 0 { "," } else { "" });
             text.push_str(shortened(name));
             // An entry of Envoy may have no value.
             text.push_str(if value.is_empty() { "" } else { "=" });

@@ -50,7 +50,7 @@ fn user(id: &str) -> Request<'_> {
 }
 
 fn by_status() -> ResponseOptions {
-    ResponseOptions { refuse_by_status: Some(true), ..ResponseOptions::default() }
+    ResponseOptions { deny_by_status: Some(true), ..ResponseOptions::default() }
 }
 
 fn rendered(decision: &Decision, asking: &ResponseOptions, config: &RenderConfig) -> Reply {

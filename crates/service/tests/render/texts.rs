@@ -102,7 +102,7 @@ async fn a_rules_own_code_stands_for_its_limit_alone() {
 #[test]
 fn the_status_of_a_refusal_is_the_calls_choice_or_the_settings() {
     let (engine, _) = engine(PER_USER);
-    let refuse = RenderConfig { refused_status: DenialStatus::TooManyRequests, ..RenderConfig::default() };
+    let refuse = RenderConfig { denial_status: DenialStatus::TooManyRequests, ..RenderConfig::default() };
     let allowed = engine.decide_now(&user("1").cost(2));
     let denied = engine.decide_now(&user("1"));
     let plain = RenderConfig::default();
@@ -111,7 +111,7 @@ fn the_status_of_a_refusal_is_the_calls_choice_or_the_settings() {
     assert_eq!(status(&denied, ResponseOptions::default(), &refuse), 429);
     assert_eq!(status(&denied, by_status(), &plain), 429);
     assert_eq!(status(&allowed, by_status(), &refuse), 200);
-    let by_body = ResponseOptions { refuse_by_status: Some(false), ..ResponseOptions::default() };
+    let by_body = ResponseOptions { deny_by_status: Some(false), ..ResponseOptions::default() };
     assert_eq!(status(&denied, by_body, &refuse), 200, "the call has the last word");
 }
 
@@ -296,8 +296,8 @@ fn a_refusal_by_status_tells_callers_what_concerns_them_and_operators_everything
     );
     let _ = engine.decide_now(&user("1"));
     let denied = engine.decide_now(&user("1"));
-    let body = |refusal| {
-        let config = RenderConfig { refusal, ..RenderConfig::default() };
+    let body = |denial_detail| {
+        let config = RenderConfig { denial_detail, ..RenderConfig::default() };
         String::from_utf8(rendered(&denied, &by_status(), &config).body).unwrap()
     };
     let (public, full) = (body(Detail::Public), body(Detail::Full));

@@ -2,7 +2,8 @@
 
 use bytes::BytesMut;
 use tollgate_core::{
-    Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
+    Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, Quota, SlidingCounter, SlidingLog, SlotId, Span,
+    Time,
 };
 use tollgate_lab::redis::{Client, RedisServer};
 use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
@@ -115,7 +116,10 @@ pub fn numbers(command: &[u8]) -> Vec<u8> {
 }
 
 /// A charge of one unit, or slot, under every kind of limit, each with room for three in `window`.
-pub fn every_kind(window: Span) -> [Charge; 6] {
+pub fn every_kind(window: Span) -> [Charge; 7] {
+    // After these bounds, a period lasts as long as the proposed one.
+    let start = Time::from_secs(1_700_000_000);
+    let (end, next_end) = (start.after(window), start.after(window).after(window));
     let limits = [
         Gcra::new(3, window, 3).map(Limit::Gcra),
         Queue::new(3, window, window).map(Limit::Queue),
@@ -123,6 +127,7 @@ pub fn every_kind(window: Span) -> [Charge; 6] {
         SlidingCounter::new(3, window).map(Limit::SlidingCounter),
         SlidingLog::new(3, window).map(Limit::SlidingLog),
         Concurrency::new(3, window).map(Limit::Concurrency),
+        Quota::new(3, start, end, next_end).map(Limit::Quota),
     ];
     let mut number = 0;
     limits.map(|limit| {

@@ -6,9 +6,9 @@ use proptest::prelude::any;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use tollgate_core::LimitKind;
-use tollgate_lab::redis::RedisServer;
+use tollgate_lab::redis::{Flavour, RedisServer};
 use tollgate_testkit::SubjectKind;
-use tollgate_testkit::oracle::{Scenario, TimeStep, play_together};
+use tollgate_testkit::oracle::{CalendarRun, Scenario, TimeStep, play_calendar, play_together};
 use tollgate_testkit::{LimitConfig as Numbers, oracle};
 
 const KINDS: [LimitKind; 7] = [
@@ -95,6 +95,24 @@ fn concurrency_decides_as_the_core_does() {
 #[test]
 fn quota_decides_as_the_core_does() {
     one_limit("proptest-regressions/quota.txt", LimitKind::Quota);
+}
+
+fn nodes_share_one_calendar(server: &RedisServer) {
+    let runs = (any::<[u8; 3]>(), any::<[u8; 5]>(), vec(any::<[u8; 4]>(), 0..=100));
+    holds("proptest-regressions/calendar.txt", runs, |(numbers, lengths, steps)| {
+        let run = CalendarRun { numbers, lengths, steps };
+        play_calendar(&run, &mut *SubjectKind::Redis(server.port()).open())
+    });
+}
+
+#[test]
+fn nodes_whose_clocks_differ_share_one_calendar_on_redis() {
+    nodes_share_one_calendar(&RedisServer::start());
+}
+
+#[test]
+fn nodes_whose_clocks_differ_share_one_calendar_on_valkey() {
+    nodes_share_one_calendar(&RedisServer::of(Flavour::Valkey));
 }
 
 fn play(mut scripts: Vec<Scenario>, shadow: u8, server: &RedisServer) -> Result<(), String> {

@@ -82,7 +82,9 @@ fn e5_a_window_of_nothing_is_refused() {
     for charge in every_kind(MINUTE).iter().skip(2) {
         let command = command(&batch(NEVER, &[*charge]));
         let mut zero = numbers(&command);
-        zero[15..24].fill(0);
+        // A period of nothing ends before it starts.
+        let window = if let Limit::Quota(_) = charge.limit { 24..33 } else { 15..24 };
+        zero[window].fill(0);
         assert_refused(&mut rig, &with_numbers(&command, &zero), b"ARGS");
     }
 }
@@ -258,7 +260,7 @@ fn e12_e14_a_clock_that_steps_back_blocks_no_client_for_long() {
 fn e13_a_clock_that_steps_ahead_gives_one_bucket() {
     let mut rig = Rig::start();
     let start = Time::from_secs(1_700_000_000);
-    for charge in every_kind(MINUTE).into_iter().take(5) {
+    for charge in every_kind(MINUTE).into_iter().filter(|charge| !matches!(charge.ask, Ask::Hold(_))) {
         let passes = |rig: &mut Rig, now| (0..20).filter(|_| outcomes(&rig.take_at(now, &[charge]))[0].allowed).count();
         let first = passes(&mut rig, start);
         let ahead = passes(&mut rig, start.after(Span::from_secs(7_200)));
@@ -266,7 +268,7 @@ fn e13_a_clock_that_steps_ahead_gives_one_bucket() {
     }
 }
 
-/// Refused for memory before the first write, although this request makes six buckets.
+/// Refused for memory before the first write, although this request makes seven buckets.
 #[test]
 fn e20_out_of_memory_writes_nothing() {
     let mut rig = Rig::start();
@@ -280,7 +282,7 @@ fn e20_out_of_memory_writes_nothing() {
 }
 
 /// Foreign values, and the commands that create them.
-const FOREIGN: [&[&str]; 13] = [
+const FOREIGN: [&[&str]; 14] = [
     &["SADD", "x"],
     &["HSET", "x", "y"],
     &["RPUSH", "hello, our world"],
@@ -293,6 +295,7 @@ const FOREIGN: [&[&str]; 13] = [
     &["SET", "1.5"],
     &["SET", "99999999999999999999"],
     &["SET", "\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}"],
+    &["SET", "seventeen lettersseventeen letters"],
     &["SET", "\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}"],
 ];
 
@@ -371,7 +374,7 @@ fn f32_a_refused_touch_sets_an_expiry_that_was_removed() {
 fn a_receipt_is_spent_once() {
     let mut rig = Rig::start();
     let charges = every_kind(MINUTE);
-    for charge in charges.iter().take(5) {
+    for charge in charges.iter().filter(|charge| !matches!(charge.ask, Ask::Hold(_))) {
         let first = outcomes(&rig.take(NEVER, &[Charge { ask: Ask::Consume(2), ..*charge }]).expect("an answer"));
         let number = charge.bucket.0[0];
         let both = vec![receipt(charge, &first[0], number), receipt(charge, &first[0], number)];
@@ -391,7 +394,10 @@ fn a_receipt_is_spent_once() {
 #[test]
 fn buckets_are_small() {
     let mut rig = Rig::start();
-    for (charge, most) in every_kind(MINUTE).into_iter().take(4).zip([72, 72, 104, 104]) {
+    let strings = every_kind(MINUTE)
+        .into_iter()
+        .filter(|charge| !matches!(charge.limit, Limit::SlidingLog(_) | Limit::Concurrency(_)));
+    for (charge, most) in strings.zip([72, 72, 104, 104, 128]) {
         outcomes(&rig.take(NEVER, &[charge]).expect("an answer"));
         let bytes = rig.integer(&["MEMORY", "USAGE", &key(&charge)]);
         assert!(bytes <= most, "{:?} takes {bytes} bytes", charge.limit.kind());

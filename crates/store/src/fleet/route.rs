@@ -17,7 +17,7 @@ pub(super) enum ChargeRoute {
 
 impl ChargeRoute {
     /// The route of a charge. Charges that cannot be leased or decided by a copy go to the shared store: slots, logs
-    /// and queues have no units to take in advance, soft limits draw by the state of the bucket, and charges that count
+    /// and queues have no units to take in advance, quotas are exact, soft limits draw by the state of the bucket, and charges that count
     /// denied requests must be visible to all nodes.
     #[inline]
     pub(super) fn of(charge: &Charge) -> ChargeRoute {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tollgate_core::{
-    Ask, Charge, Clock, Concurrency, Enforcement, FixedWindow, Gcra, LeaseSize, Limit, ManualClock, Outcome, Receipt,
-    Sharing, SlidingCounter, SlidingLog, SlotId, Soft, Span, Time, Wait,
+    Ask, Charge, Clock, Concurrency, Enforcement, FixedWindow, Gcra, LeaseSize, Limit, ManualClock, Outcome, Quota,
+    Receipt, Sharing, SlidingCounter, SlidingLog, SlotId, Soft, Span, Time, Wait,
 };
 use tollgate_store::{Fleet, FleetConfig, Memory, MemoryConfig, Outcomes, Store, Taken};
 
@@ -38,6 +38,7 @@ fn a_hot_refused_key_hardly_reaches_the_store() {
         Limit::FixedWindow(FixedWindow::new(5, Span::from_secs(60)).unwrap()),
         Limit::SlidingLog(SlidingLog::new(5, Span::from_secs(60)).unwrap()),
         Limit::SlidingCounter(SlidingCounter::new(5, Span::from_secs(60)).unwrap()),
+        Limit::Quota(Quota::lifetime(5)),
     ];
     for (limit, sharing) in
         limits.into_iter().flat_map(|limit| [(limit, Sharing::Exact), (limit, Sharing::Leased(LeaseSize::Auto))])
@@ -61,17 +62,19 @@ fn refuses_only_what_the_store_would_refuse() {
         Limit::SlidingLog(SlidingLog::new(10, Span::from_millis(70)).unwrap()),
         Limit::SlidingCounter(SlidingCounter::new(10, Span::from_millis(70)).unwrap()),
     ];
+    // The last kind is a quota, whose bounds follow the clock.
+    let limit = |place: usize, now: Time| limits.get(place % 5).copied().unwrap_or_else(|| quota_of(now));
     let mut remembered = 0;
     for seed in 1..=20 {
         let (fleet, clock) = node();
         let mut draw = Draw(seed * 0x9e37_79b9);
         for step in 0..2_000 {
             clock.advance(Span::from_nanos(draw.below(4_000_000)));
-            let first = draw.below(4) as usize;
+            let first = draw.below(5) as usize;
             let mut charges: Vec<Charge> = (first..first + 1 + draw.below(2) as usize)
                 .map(|place| Charge {
                     ask: Ask::Consume(1 + draw.below(9)),
-                    ..charge(place as u64, limits[place % 4], Sharing::Exact)
+                    ..charge(place as u64, limit(place, clock.now()), Sharing::Exact)
                 })
                 .collect();
             if draw.below(5) == 0 {
@@ -94,6 +97,14 @@ fn refuses_only_what_the_store_would_refuse() {
         }
     }
     assert!(remembered > 1_000, "only {remembered} were answered from memory");
+}
+
+/// Ten units per period of 70 ms, with overdraft and rollover.
+fn quota_of(now: Time) -> Limit {
+    let period = Span::from_millis(70).nanos();
+    let start = now.nanos() / period * period;
+    let [start, end, next_end] = [0, 1, 2].map(|after| Time::from_nanos(start + after * period));
+    Limit::Quota(Quota::new(10, start, end, next_end).unwrap().with_overdraft(2).with_rollover(4))
 }
 
 /// The reported wait is sufficient, also if the answer was delayed.

@@ -157,7 +157,8 @@ impl Ledger {
     fn answer(&self, n: &Numbers, now: Nanos, wish: ModelAsk, allowed: bool, is_stored: bool) -> SpecOutcome {
         let follows = (self.label == n.start || self.label == n.end) && is_stored && self.hands_on_until.is_some();
         let next = if follows { self.hands_on(n) } else { 0 };
-        let (limit, used, renewed) = (n.offered(self.carried), self.used(), self.label < FOREVER);
+        let (limit, used) = (n.offered(self.carried), self.used());
+        let renewed = n.end != FOREVER && (self.label != FOREVER || n.next_end != FOREVER);
         let remaining = (limit - used).max(0);
         let reset_after = narrow(self.label - now);
         let retry_after = match allowed {

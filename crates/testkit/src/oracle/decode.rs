@@ -188,7 +188,7 @@ fn quota(is_huge: bool, start: u64, head: [u8; 8], place: u8) -> LimitConfig {
         true => ([u64::MAX, 1 << 63, 1 << 53, 1_000_000, 7][(b + nth) as usize % 5], 1 << (a % 48)),
         false => ((b + 5 * nth) % 10, 1),
     };
-    let share = |part: u64| if is_huge { amount / 8 * (part % 16) } else { part % 7 };
+    let share = |part: u64| if is_huge { (amount / 8).saturating_mul(part % 16) } else { part % 7 };
     let (overdraft, rollover) = (share(d), share(d / 16));
     // Periods of three lengths that repeat, the second of which contains the start of the scenario.
     let lengths = [a % 40 + 1, c % 40 + 1, a / 40 + c / 40 + 1].map(|length| length * scale);

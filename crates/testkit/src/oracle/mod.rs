@@ -2,6 +2,7 @@
 //! outcome is compared with the [`crate::model`], every hint is probed on a clone as SPEC 0.2 defines it, and everything
 //! that was admitted is kept and counted (RELIABILITY P1 to P4, P10, P20).
 
+mod calendar;
 mod decode;
 mod freshness;
 mod hints;
@@ -16,6 +17,7 @@ use tollgate_core::SlotId;
 use crate::LimitConfig;
 use crate::model::ModelAsk;
 
+pub use calendar::{CalendarRun, play_calendar};
 pub use history::History;
 pub use play::play;
 pub use together::play_together;

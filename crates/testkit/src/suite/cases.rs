@@ -1,8 +1,8 @@
 //! The promises of [`Store`], one function each.
 
 use tollgate_core::{
-    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Owner, Receipt, SlidingCounter,
-    SlidingLog, SlotId, Span, Time, Wait,
+    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Owner, Quota, Receipt,
+    SlidingCounter, SlidingLog, SlotId, Span, Time, Wait,
 };
 use tollgate_store::{Outcomes, Store, Taken};
 
@@ -103,13 +103,15 @@ fn receipt(charge: &Charge, outcome: &Outcome, number: u64) -> Receipt {
     Receipt { number: Some(number), ..Receipt::of(charge, outcome) }
 }
 
-fn every_rate_limit() -> [Limit; 4] {
+fn every_rate_limit() -> [Limit; 5] {
     let minute = Span::from_secs(60);
+    let [start, end, next_end] = [START, START.after(minute), START.after(minute).after(minute)];
     [
         Limit::Gcra(Gcra::new(60, minute, 60).expect("a valid limit")),
         window(60),
         Limit::SlidingLog(SlidingLog::new(60, minute).expect("a valid limit")),
         Limit::SlidingCounter(SlidingCounter::new(60, minute).expect("a valid limit")),
+        Limit::Quota(Quota::new(60, start, end, next_end).expect("a valid limit")),
     ]
 }
 

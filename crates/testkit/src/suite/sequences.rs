@@ -1,8 +1,8 @@
 //! Long random sequences over few buckets, compared step by step with the reference.
 
 use tollgate_core::{
-    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, SlidingCounter,
-    SlidingLog, SlotId, Span, Time,
+    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Owner, Queue, Quota, Receipt,
+    SlidingCounter, SlidingLog, SlotId, Span, Time,
 };
 use tollgate_store::{Outcomes, Store};
 
@@ -30,16 +30,27 @@ impl Draw {
     }
 
     /// A limit for bucket `number`; its kind stays, its numbers may change from call to call.
-    fn limit(&mut self, number: u64) -> Limit {
+    fn limit(&mut self, number: u64, now: Time) -> Limit {
         let (n, window) = (1 + self.below(8), Span::from_millis(1));
-        match number % 6 {
+        match number % 7 {
             0 => Limit::Gcra(Gcra::new(n, window, 1 + self.below(6)).expect("a valid limit")),
             1 => Limit::FixedWindow(FixedWindow::new(n, window).expect("a valid limit")),
             2 => Limit::SlidingLog(SlidingLog::new(n, window).expect("a valid limit")),
             3 => Limit::SlidingCounter(SlidingCounter::new(n, window).expect("a valid limit")),
             4 => Limit::Queue(Queue::new(n, window, self.micros_below(2_000)).expect("a valid limit")),
+            5 => Limit::Quota(self.quota(n, now)),
             _ => Limit::Concurrency(Concurrency::new(n % 4, window).expect("a valid limit")),
         }
+    }
+
+    /// Of a node whose clock is up to a period ahead or behind; one in eight is of another calendar.
+    fn quota(&mut self, amount: u64, now: Time) -> Quota {
+        const PERIOD: u64 = 1_000_000;
+        let moved = if self.below(8) == 0 { self.micros_below(1_000).nanos() } else { 0 };
+        let first = (now.nanos() / PERIOD - 1 + self.below(3)) * PERIOD + moved;
+        let [start, end, next_end] = [0, 1, 2].map(|period| Time::from_nanos(first + period * PERIOD));
+        let quota = Quota::new(amount, start, end, next_end).expect("a valid limit");
+        quota.with_overdraft(self.below(3)).with_rollover(self.below(4))
     }
 
     fn ask(&mut self, limit: &Limit) -> Ask {
@@ -56,11 +67,11 @@ impl Draw {
     }
 
     /// One to four charges on different buckets.
-    fn charges(&mut self) -> Vec<Charge> {
+    fn charges(&mut self, now: Time) -> Vec<Charge> {
         let first = self.below(12);
         let count = 1 + self.below(4);
         let charges = (first..first + count).map(|number| {
-            let limit = self.limit(number);
+            let limit = self.limit(number, now);
             Charge {
                 ask: self.ask(&limit),
                 enforcement: if self.below(6) == 0 { Enforcement::Shadow } else { Enforcement::Enforce },
@@ -94,7 +105,7 @@ pub(super) async fn agree_with_the_reference<F: Fixture>(fixture: &F, seed: u64)
             fixture.store().give_back(&[receipt]).await.expect("the store answers");
             reference.refund(now, &charge, units, Some(stamp));
         }
-        let charges = draw.charges();
+        let charges = draw.charges(now);
         let expected = reference.take(now, &charges);
         let mut outcomes = Outcomes::new();
         let taken = fixture.store().take(&charges, Span::SECOND, &mut outcomes).await.expect("the store answers");

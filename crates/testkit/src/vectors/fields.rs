@@ -51,7 +51,7 @@ pub(super) fn refuse_others(fields: &Map<String, Value>, known: &[&str]) -> Resu
 
 /// The algorithms of the vector files that this runner knows.
 pub(super) const ALGORITHMS: &[&str] =
-    &["gcra", "token_bucket", "leaky_queue", "fixed_window", "sliding_log", "sliding_counter", "concurrency"];
+    &["gcra", "token_bucket", "leaky_queue", "fixed_window", "sliding_log", "sliding_counter", "concurrency", "quota"];
 
 /// The numbers of an algorithm, in `config` and in `reconfigure`.
 pub(super) fn numbers(algorithm: &str) -> &'static [&'static str] {
@@ -61,6 +61,7 @@ pub(super) fn numbers(algorithm: &str) -> &'static [&'static str] {
         "leaky_queue" => &["count", "period_ns", "max_delay_ns", "count_denied"],
         "fixed_window" | "sliding_counter" => &["limit", "window_ns", "offset_ns", "count_denied"],
         "sliding_log" => &["limit", "window_ns", "count_denied"],
+        "quota" => &["amount", "overdraft", "rollover", "start_ns", "end_ns", "next_end_ns", "count_denied"],
         _ => &["limit", "ttl_ns"],
     }
 }

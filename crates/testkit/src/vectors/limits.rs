@@ -51,6 +51,14 @@ impl VectorRule {
                 window: self.number("window_ns")?,
                 offset: self.number_or("offset_ns", 0)?,
             },
+            "quota" => LimitConfig::Quota {
+                amount: self.number("amount")?,
+                overdraft: self.number_or("overdraft", 0)?,
+                rollover: self.number_or("rollover", 0)?,
+                start: self.number("start_ns")?,
+                end: self.number("end_ns")?,
+                next_end: self.number("next_end_ns")?,
+            },
             _ => LimitConfig::Concurrency { slots: self.number("limit")?, ttl: self.number("ttl_ns")? },
         })
     }

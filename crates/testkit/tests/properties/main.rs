@@ -4,6 +4,7 @@
 //! `proptest-regressions/`, is committed, and runs first from then on.
 
 mod algorithms;
+mod calendar;
 mod equivalence;
 mod liveness;
 mod soft;

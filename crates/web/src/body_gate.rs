@@ -1,0 +1,80 @@
+//! What the checked stream and the service of a connection tell each other about the current message.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::head::HttpError;
+
+/// The state of the current message. Its body is not read before a handler asks for it.
+#[derive(Debug, Default)]
+pub(crate) struct BodyGate(Mutex<GateState>);
+
+#[derive(Debug, Default)]
+struct GateState {
+    refused: Option<HttpError>,
+    /// Longest body; `None` until a handler asks for the body.
+    max_body: Option<u64>,
+    waker: Option<Waker>,
+    is_abandoned: bool,
+    has_more: bool,
+}
+
+impl BodyGate {
+    /// A new message.
+    pub(crate) fn begin(&self) {
+        *self.state() = GateState::default();
+    }
+
+    /// Whether bytes of the next message have been read.
+    pub(crate) fn set_more(&self, has_more: bool) {
+        self.state().has_more = has_more;
+    }
+
+    /// The message cannot be read.
+    pub(crate) fn refuse(&self, error: HttpError) {
+        self.state().refused = Some(error);
+    }
+
+    /// Ready with the longest body once a handler has asked for the body.
+    pub(crate) fn poll_max_body(&self, cx: &Context<'_>) -> Poll<u64> {
+        let mut state = self.state();
+        match state.max_body {
+            Some(max_body) => Poll::Ready(max_body),
+            None => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Asks for the body.
+    pub(crate) fn open(&self, max_body: u64) {
+        let mut state = self.state();
+        state.max_body = Some(max_body);
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Why the message cannot be read, if it cannot.
+    pub(crate) fn refusal(&self) -> Option<HttpError> {
+        self.state().refused
+    }
+
+    /// The rest of the body will not be read.
+    pub(crate) fn abandon(&self) {
+        self.state().is_abandoned = true;
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state().is_abandoned
+    }
+
+    pub(crate) fn has_more(&self) -> bool {
+        self.state().has_more
+    }
+
+    fn state(&self) -> MutexGuard<'_, GateState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
