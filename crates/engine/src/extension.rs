@@ -12,7 +12,7 @@ use crate::{Engine, Pinned};
 #[derive(Debug)]
 pub enum Extension {
     /// The amounts were charged: this reservation replaces the one that was extended.
-    Granted(Reservation),
+    Granted(Box<Reservation>),
     /// A limit has no room, or a slot has expired. Nothing was charged, and the reservation is as it was.
     Denied(ExtensionDenial),
     /// The reservation was settled or extended before. Nothing was charged.
@@ -41,7 +41,7 @@ impl<S: Store> Engine<S> {
         let mut reservation = reservation;
         if enforcement == Enforcement::Off {
             reservation.costs = reservation.costs.added(more);
-            return Ok(Extension::Granted(reservation));
+            return Ok(Extension::Granted(Box::new(reservation)));
         }
         let amounts = reservation.costs.zeroed().replaced(more);
         let mut charged: SmallVec<[usize; 4]> = SmallVec::new();
@@ -85,7 +85,7 @@ impl<S: Store> Engine<S> {
         }
         reservation.costs = reservation.costs.added(more);
         reservation.step += 1;
-        Ok(Extension::Granted(reservation))
+        Ok(Extension::Granted(Box::new(reservation)))
     }
 
     async fn take_extension(

@@ -26,8 +26,8 @@ pub struct Settled {
 
 /// Whether this call is the first to settle a reservation.
 enum Turn {
-    /// It is; with the receipts that give the turn back.
-    First(SmallVec<[Receipt; 2]>),
+    /// It is; with the receipt that gives the turn back, if there is one.
+    First(Option<Box<Receipt>>),
     /// Another call was first.
     Repeated,
 }
@@ -98,11 +98,10 @@ impl<S: Store> Engine<S> {
             give_back(entry, reserved.saturating_sub(used), used > reserved, &mut back);
         }
         let settled = self.give_and_take(local, &back, &extra).await;
-        if let Err(error) = &settled
+        if let (Err(error), Some(turn)) = (&settled, turn)
             && error.kind.charged_nothing()
-            && !turn.is_empty()
         {
-            let _ = self.give_back_to(local, &turn).await; // nothing was charged: a retry must be the first again
+            let _ = self.give_back_to(local, &[*turn]).await; // nothing was charged: a retry must be the first again
         }
         settled
     }
@@ -118,14 +117,14 @@ impl<S: Store> Engine<S> {
     /// Lets only one of the calls that present a receipt settle it, and only its latest version.
     async fn take_turn(&self, reservation: &Reservation) -> Result<Turn, StoreError> {
         let turn = reservation.settle_turn(Ask::Consume(1)).zip(reservation.extend_turn(Ask::Peek(1)));
-        let Some((settled, extended)) = turn else { return Ok(Turn::First(SmallVec::new())) };
+        let Some((settled, extended)) = turn else { return Ok(Turn::First(None)) };
         let mut outcomes = Outcomes::new();
         let taken = self.take_from(reservation.local, &[settled, extended], &mut outcomes).await?;
         let own = outcomes.first().filter(|outcome| outcome.source == Source::Bucket);
         Ok(match own {
-            Some(outcome) if taken.allowed => Turn::First(SmallVec::from_iter([Receipt::of(&settled, outcome)])),
+            Some(outcome) if taken.allowed => Turn::First(Some(Box::new(Receipt::of(&settled, outcome)))),
             Some(_) => Turn::Repeated,
-            None => Turn::First(SmallVec::new()), // no room to remember it: charging twice is better than never
+            None => Turn::First(None), // no room to remember it: charging twice is better than never
         })
     }
 

@@ -38,6 +38,9 @@ pub enum UsageError {
     Store(StoreError),
 }
 
+/// A read of every bucket, with the index of its rule.
+type BucketReads = Vec<(usize, Charge)>;
+
 /// Most buckets that one call of the store reads: a larger one would block it for others.
 const BUCKETS_PER_CALL: usize = 64;
 
@@ -72,7 +75,7 @@ fn buckets(
     request: &Request<'_>,
     wall: Time,
     shared: bool,
-) -> Result<(Vec<RuleUsage>, Vec<(usize, Charge)>), UsageError> {
+) -> Result<(Vec<RuleUsage>, BucketReads), UsageError> {
     let all = pinned.rules.buckets(request, wall).map_err(UsageError::Invalid)?;
     let (mut rules, mut charges) = (Vec::new(), Vec::new());
     for ClientBuckets { rule, assumed, charges: own, .. } in all {

@@ -7,7 +7,7 @@ use tollgate_net::{Drain, NetLimits, Peer};
 use tollgate_service::{Reply, Service};
 use tollgate_web::{Handler, Head, HttpError, HttpMetrics, PendingResponse};
 
-use crate::api::{CheckApi, PreparedCall};
+use crate::api::{CheckApi, PreparedCall, UsageQuery};
 use crate::forward_auth::{AuthCheck, ForwardAuth, PREFIX, below_prefix, write_disabled, write_unreadable_head};
 
 /// Dependencies and settings of the data API.
@@ -38,6 +38,8 @@ pub struct DataApi {
 pub enum PreparedData {
     /// A call of the check API.
     Call(PreparedCall),
+    /// A question for usage.
+    Usage(Box<UsageQuery>),
     /// A check sent by a proxy.
     Auth(Box<AuthCheck>),
 }
@@ -56,7 +58,9 @@ impl Handler for DataApi {
 
     fn prepare(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedData, usize)> {
         let Some(below) = below_prefix(head.path) else {
-            return self.api.prepare(head, reply).map(|(call, max_body)| (PreparedData::Call(call), max_body));
+            let (call, max_body) = self.api.prepare(head, reply)?;
+            let usage = self.api.usage_query(call, head).map(|query| PreparedData::Usage(Box::new(query)));
+            return Some((usage.unwrap_or(PreparedData::Call(call)), max_body));
         };
         match &self.auth {
             Some(auth) => {
@@ -84,6 +88,7 @@ impl Handler for DataApi {
     ) -> Option<PendingResponse<'a>> {
         match prepared {
             PreparedData::Call(call) => self.api.begin(call, body, reply),
+            PreparedData::Usage(query) => Some(Box::pin(self.api.usage(query, reply))),
             PreparedData::Auth(check) => self.auth.as_ref()?.begin(check, reply),
         }
     }
@@ -112,6 +117,7 @@ impl Handler for DataApi {
         let path = match prepared {
             None => "",
             Some(PreparedData::Call(call)) => call.path(),
+            Some(PreparedData::Usage(query)) => query.call.path(),
             Some(PreparedData::Auth(_)) => PREFIX,
         };
         self.metrics.responded(path, status);

@@ -115,6 +115,10 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
         let help = "remove `accept_limits`, or use `consistency: exact` without shards and another algorithm";
         found.add("misplaced-field", "accept_limits", message.to_owned(), help);
     }
+    if spec.algorithm == LimitAlgorithm::Quota && rule.consistency == Consistency::Local {
+        let help = "remove it: a node cannot keep its share of a month when the number of nodes changes";
+        found.add("bad-consistency", "consistency", "a quota cannot be local".to_owned(), help);
+    }
     if spec.algorithm == LimitAlgorithm::Quota {
         let misplaced = [("shards", rule.shards > 1), ("soft", rule.soft.is_some())];
         for (name, _) in misplaced.into_iter().filter(|(_, is_given)| *is_given) {

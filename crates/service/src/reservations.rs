@@ -43,7 +43,7 @@ impl Service {
         let extension = self.engine.extend(reservation, more).await;
         self.record_latency(start);
         match extension.map_err(|_| refusal::STORE_UNAVAILABLE)? {
-            Extension::Granted(reservation) => Ok(Ok(self.sign(reservation))),
+            Extension::Granted(reservation) => Ok(Ok(self.sign(*reservation))),
             Extension::Denied(denial) => Ok(Err(denial)),
             Extension::Replaced => Err(refusal::REPLACED_RECEIPT),
         }

@@ -1,6 +1,6 @@
 //! `/v1/usage`: what a client has used, for pages that show customers their own limits.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tollgate_core::Span;
 use tollgate_engine::{RuleUsage, UsageError};
 use tollgate_rules::datetime;
@@ -38,9 +38,14 @@ fn rule_json(usage: &RuleUsage, wall: tollgate_core::Time) -> Value {
         [(name, 1)] => json!(name),
         weighted => weighted.iter().map(|(name, weight)| (name.clone(), json!(weight))).collect(),
     };
-    let mut json = json!({ "rule": rule, "meter": meter, "used": used, "limit": limit, "remaining": remaining });
-    let mut set = |name: &str, value: Value| json[name] = value;
-    if *reset_after > Span::ZERO {
+    let mut fields = Map::new();
+    let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    set("rule", json!(rule));
+    set("meter", meter);
+    set("used", json!(used));
+    set("limit", json!(limit));
+    set("remaining", json!(remaining));
+    if *reset_after > Span::ZERO && period.is_none_or(|(_, end)| end.is_some()) {
         set("reset_at", json!(wall.after(*reset_after).secs_ceil()));
     }
     if let Some((start, end)) = period {
@@ -53,5 +58,5 @@ fn rule_json(usage: &RuleUsage, wall: tollgate_core::Time) -> Value {
     if !enforced {
         set("shadow", json!(true));
     }
-    json
+    fields.into()
 }

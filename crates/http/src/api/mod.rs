@@ -6,6 +6,7 @@
 //! | `check` | `/v1/check`, `/v1/check/batch` |
 //! | `reserve` | `/v1/reserve`, `/v1/extend`, `/v1/settle`, `/v1/slots/…` |
 //! | `explain` | `/v1/explain` |
+//! | `usage` | `/v1/usage` |
 //! | `rls_json` | Envoy's rate limit service as JSON: `/json`, `/healthcheck` |
 //! | `health` | `/ready` |
 //! | `errors` | errors of paths, methods and media types |
@@ -17,8 +18,10 @@ mod health;
 mod reserve;
 mod rls_json;
 mod route;
+mod usage;
 
 pub use route::Route;
+pub use usage::UsageQuery;
 
 use std::sync::{Arc, OnceLock};
 
@@ -128,6 +131,11 @@ impl CheckApi {
         Ok(PreparedCall { route, refuse_by_status, media, scope, deadline })
     }
 
+    /// The question of a call for usage, which is in its query.
+    pub(crate) fn usage_query(&self, call: PreparedCall, head: &Head<'_>) -> Option<UsageQuery> {
+        (call.route == Route::Usage).then(|| UsageQuery::new(call, head.query))
+    }
+
     /// Answers a call: at once, or by the returned future if it has to wait.
     pub(crate) fn begin<'a>(
         &'a self,
@@ -162,6 +170,7 @@ impl CheckApi {
             Route::Explain => self.explain(call, body, reply).await,
             Route::RlsJson => Box::pin(self.rls_json(call, body, reply)).await, // large and rare
             Route::RlsHealth => self.rls_health(reply).await,
+            Route::Usage => errors::NO_SUCH_PATH.write(reply), // has a query: see `usage`
             Route::Live => write_json(200, "{\"live\":true}", reply),
             Route::Ready => self.ready(reply).await,
         }

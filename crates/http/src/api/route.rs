@@ -23,6 +23,8 @@ pub enum Route {
     Release,
     /// Explains how each rule evaluates a request.
     Explain,
+    /// What a client has used.
+    Usage,
     /// Envoy's rate limit service as JSON.
     RlsJson,
     /// The health check of envoyproxy/ratelimit.
@@ -45,6 +47,7 @@ impl Route {
         "/v1/slots/renew",
         "/v1/slots/release",
         "/v1/explain",
+        "/v1/usage",
         "/json",
         "/healthcheck",
         "/live",
@@ -64,6 +67,7 @@ impl Route {
             "/v1/slots/renew" => Route::Renew,
             "/v1/slots/release" => Route::Release,
             "/v1/explain" => Route::Explain,
+            "/v1/usage" => Route::Usage,
             "/json" => Route::RlsJson,
             "/healthcheck" => Route::RlsHealth,
             "/live" => Route::Live,
@@ -84,6 +88,7 @@ impl Route {
             Route::Renew => "/v1/slots/renew",
             Route::Release => "/v1/slots/release",
             Route::Explain => "/v1/explain",
+            Route::Usage => "/v1/usage",
             Route::RlsJson => "/json",
             Route::RlsHealth => "/healthcheck",
             Route::Live => "/live",
@@ -93,11 +98,11 @@ impl Route {
 
     /// True for GET routes, which change nothing.
     pub const fn is_read_only(self) -> bool {
-        matches!(self, Route::Live | Route::Ready | Route::RlsHealth)
+        matches!(self, Route::Live | Route::Ready | Route::RlsHealth | Route::Usage)
     }
 
     /// True for routes that need no token.
     pub const fn is_public(self) -> bool {
-        self.is_read_only()
+        matches!(self, Route::Live | Route::Ready | Route::RlsHealth)
     }
 }
