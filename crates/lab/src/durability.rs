@@ -126,8 +126,7 @@ impl DurableNode {
         })?;
         (self.process, self.address) = serve(&self.tollgate, self.dir.path(), &self.arguments)?;
         let now = self.usage()?;
-        let mut cost =
-            KillCost { load, acknowledged: 0, lost: 0, lost_time: Duration::ZERO, unacknowledged: 0 };
+        let mut cost = KillCost { load, acknowledged: 0, lost: 0, lost_time: Duration::ZERO, unacknowledged: 0 };
         for ((charges, now), before) in charges.iter().zip(&now).zip(&self.known) {
             let acknowledged = charges.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let kept = now.saturating_sub(*before);
@@ -180,7 +179,8 @@ fn serve(tollgate: &Path, dir: &Path, arguments: &[String]) -> io::Result<(Proce
     })?;
     let output = process.stdout().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-    let address = lines.find_map(|line| line.strip_prefix("listening on http://")?.split([',', ' ']).next()?.parse().ok());
+    let address =
+        lines.find_map(|line| line.strip_prefix("listening on http://")?.split([',', ' ']).next()?.parse().ok());
     match address {
         Some(address) => {
             thread::spawn(move || lines.count()); // nothing else reads the pipe

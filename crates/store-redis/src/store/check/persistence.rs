@@ -43,7 +43,9 @@ fn finding(info: &Info, settings: &PersistenceSettings) -> Finding {
         let what = match settings.save.as_deref() {
             Some("") => "a restart of the server loses all usage of quotas (appendonly no, no save)".to_owned(),
             Some(points) => {
-                format!("a restart of the server loses usage of quotas since its last snapshot (appendonly no, save {points})")
+                format!(
+                    "a restart of the server loses usage of quotas since its last snapshot (appendonly no, save {points})"
+                )
             }
             None => "a restart of the server loses usage of quotas since its last snapshot (appendonly no)".to_owned(),
         };
@@ -73,8 +75,7 @@ mod tests {
     fn found(aof: u8, status: &str, appendfsync: &str, save: Option<&str>) -> String {
         let text = format!("aof_enabled:{aof}\r\naof_last_write_status:{status}\r\n");
         let info = Info::of(&RespValue::Text(text.into())).unwrap();
-        let settings =
-            PersistenceSettings { appendfsync: appendfsync.to_owned(), save: save.map(str::to_owned) };
+        let settings = PersistenceSettings { appendfsync: appendfsync.to_owned(), save: save.map(str::to_owned) };
         finding(&info, &settings).to_string()
     }
 
