@@ -108,6 +108,16 @@ impl DurableNode {
         })
     }
 
+    /// Ends the node without load, changes its directory, and starts it again.
+    pub fn restart(&mut self, change: impl FnOnce(&Path)) -> io::Result<()> {
+        self.process.signal(Signal::TERM);
+        self.process.wait(END_TIMEOUT);
+        change(self.dir.path());
+        (self.process, self.address) = serve(&self.tollgate, self.dir.path(), &self.arguments)?;
+        self.known = self.usage()?;
+        Ok(())
+    }
+
     fn end(&mut self, load: Duration, end: impl FnOnce(&mut Process) -> bool) -> io::Result<KillCost> {
         let watch = Watch::start();
         let charges: Vec<Mutex<Vec<Duration>>> = (0..USERS).map(|_| Mutex::default()).collect();
