@@ -66,6 +66,16 @@ choice! {
 }
 
 choice! {
+    /// Whether usage of quotas survives a restart.
+    Durability {
+        /// It is written to a journal.
+        On = "on",
+        /// It ends with the process.
+        Off = "off",
+    }
+}
+
+choice! {
     /// How log lines are written.
     LogFormat {
         /// For people: time, level, message, fields.

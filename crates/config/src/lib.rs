@@ -31,7 +31,7 @@ mod store;
 
 pub use answer::{AnswerSettings, HEADER_STYLES};
 pub use auth::{AuthSettings, FromHeader};
-pub use choice::{AuthSource, LogFormat, LogLevel, RefusalDetail, SettingChoice};
+pub use choice::{AuthSource, Durability, LogFormat, LogLevel, RefusalDetail, SettingChoice};
 pub use config::Config;
 pub use control::{ControlSettings, DbPlace};
 pub use effective::{Resolved, UnknownVariable, template};

@@ -323,7 +323,7 @@ static OTHERS: &[Setting] = &[
         value_name: "FILE",
         section: Section::Node,
         help: "A file of 16 bytes or more that sign receipts and hide keys in logs",
-        absent: "one that the nodes keep in their store, or one of this process",
+        absent: "one that the nodes keep in their store, that is kept with durable quotas, or one of this process",
         kind: SettingKind::Path(|config| &mut config.secret_file),
     },
 ];

@@ -8,11 +8,15 @@ use std::time::Duration;
 use tollgate_rules::problem::ParseError;
 use tollgate_store_redis::{Login, Password, StoreUrl};
 
+use crate::choice::Durability;
+
 /// Settings of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     /// Where buckets live.
     pub place: StorePlace,
+    /// Whether usage of quotas in memory survives a restart. Quotas of a shared store survive as the store does.
+    pub durable: Durability,
     /// How long one call of a shared store may take.
     pub timeout: Duration,
     /// How long a decision may take, whatever the store does.
@@ -50,6 +54,7 @@ impl Default for StoreSettings {
     fn default() -> Self {
         Self {
             place: StorePlace::Memory,
+            durable: Durability::On,
             timeout: Duration::from_millis(25),
             decision_deadline: Duration::from_millis(50),
             connections: 1,

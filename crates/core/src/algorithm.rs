@@ -46,6 +46,9 @@ pub trait State: Default {
     /// True if the state holds memory on the heap.
     const ON_HEAP: bool = false;
 
+    /// True if usage must survive a restart: a store can report which of these states changed.
+    const IS_DURABLE: bool = false;
+
     /// Bytes held on the heap.
     fn heap_bytes(&self) -> usize {
         0

@@ -282,6 +282,8 @@ impl Algorithm for Quota {
 }
 
 impl State for QuotaUse {
+    const IS_DURABLE: bool = true;
+
     fn is_fresh(&self, now: Time) -> bool {
         self.end().after(self.keep()) <= now || self.is_empty()
     }

@@ -7,6 +7,7 @@
 //! | [`proxies`] | nginx, Caddy, HAProxy, Envoy and Traefik |
 //! | [`fault_proxy`] | a TCP proxy that delays, drops and resets between a node and its store |
 //! | [`faults`] | the fault matrix, applied to a fleet of real nodes |
+//! | [`durability`] | kills of a node under load, and the usage of quotas that each one costs |
 //! | [`process`], [`program`], [`ports`], [`patience`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, a wall clock that steps |
 //! | [`plot`] | line charts as SVG |
 //! | [`pictures`] | what the algorithms admit over time: driven, measured and drawn |
@@ -15,6 +16,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
 
+pub mod durability;
 pub mod fault_proxy;
 pub mod faults;
 pub mod patience;

@@ -8,6 +8,7 @@
 //! | `store` | opens the store that the configuration names |
 //! | [`rule_sources`] | rules files, Envoy's files and the database, published as one rule set |
 //! | `control_plane` | the database, admin tokens and the kill switch |
+//! | `quota_journal` | usage of quotas that survives a restart |
 //! | `families` | metrics of rule sources and database |
 //! | `upkeep` | periodic work: certificates, tokens, leases, comparison with other nodes |
 
@@ -15,6 +16,7 @@ mod control_plane;
 mod families;
 mod listeners;
 mod parts;
+mod quota_journal;
 pub mod rule_sources;
 pub mod run;
 mod signals;

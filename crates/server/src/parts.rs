@@ -30,6 +30,7 @@ use tracing::warn;
 
 use crate::control_plane::ControlPlaneParts;
 use crate::families::DatabaseState;
+use crate::quota_journal::{OpenedQuotaJournal, QuotaJournalMetrics, QuotaJournalWriter};
 use crate::rule_sources::{
     Apply, ContentMark, Directory, EnvoyDomains, FileStates, Pace, Reloader, RulePublisher, RuleSourceError, Source,
     WatchConfig, Written,
@@ -68,7 +69,10 @@ pub(crate) struct ServerParts {
     pub(crate) resp_metrics: Arc<RespMetrics>,
     pub(crate) violation_metrics: Arc<ViolationMetrics>,
     quota_marks: Arc<QuotaMarks>,
-    keys: SecretKeys,
+    /// The journal of quotas, until its writer is started.
+    pub(crate) journal: Option<OpenedQuotaJournal>,
+    pub(crate) journal_metrics: Option<Arc<QuotaJournalMetrics>>,
+    pub(crate) keys: Arc<SecretKeys>,
     /// True if a `secret_file` is configured.
     has_own_secret: bool,
     /// The decision log, if there is one.
@@ -78,7 +82,7 @@ pub(crate) struct ServerParts {
 impl ServerParts {
     /// Builds everything from the configuration and an open store. `log` is the process log.
     pub(crate) fn build(config: &Config, opened: OpenedStore, log: Option<Lines>) -> Result<ServerParts> {
-        let OpenedStore { store, keys, clock } = opened;
+        let OpenedStore { store, keys, clock, journal } = opened;
         let (rules, rules_file) = load_rules_file(config, &keys)?.unzip();
         let is_shared = store.is_shared();
         let sealer = match is_shared {
@@ -149,7 +153,9 @@ impl ServerParts {
             resp_metrics: Arc::default(),
             violation_metrics,
             quota_marks,
-            keys,
+            journal_metrics: journal.as_ref().map(|_| Arc::new(QuotaJournalMetrics::new(clock))),
+            journal,
+            keys: Arc::new(keys),
             has_own_secret: config.secret_file.is_some(),
             decision_log,
         };
@@ -167,6 +173,9 @@ impl ServerParts {
             memory: Box::new(move || memory.store().memory()),
             shared: Box::new(move || shared.store().figures()),
         });
+        if let Some(journal) = &self.journal_metrics {
+            scrape.register(journal.clone());
+        }
         scrape.register(self.files.clone());
         scrape.register(self.database.clone());
         scrape.register(self.connection_metrics.clone());
@@ -181,6 +190,12 @@ impl ServerParts {
             started: self.service.clock.wall(),
         });
         scrape.register(self.service.rls_stats.clone());
+    }
+
+    /// Starts to write the journal of quotas, if there is one.
+    pub(crate) fn start_journal(&mut self) -> Result<Option<QuotaJournalWriter>> {
+        let Some((opened, metrics)) = self.journal.take().zip(self.journal_metrics.clone()) else { return Ok(None) };
+        QuotaJournalWriter::start(opened, self.keys.clone(), self.engine.clone(), metrics).map(Some)
     }
 
     /// The parts of the control plane.

@@ -19,6 +19,7 @@ use tracing::{error, info, warn};
 use crate::control_plane::ControlPlane;
 use crate::listeners::{Certificates, Listeners};
 use crate::parts::ServerParts;
+use crate::quota_journal::QuotaJournalWriter;
 use crate::signals::{Signals, StopSignal};
 use crate::store::{self, OpenedStore};
 use crate::surface::Surface;
@@ -26,7 +27,7 @@ use crate::upkeep::Upkeep;
 
 /// How long operators may take to disconnect after the last caller has.
 const OPERATOR_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long returning leases and writing the last violations may take, each.
+/// How long returning leases, writing the last violations and the last usage of quotas may take, each.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long flushing the logs may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -38,6 +39,8 @@ pub struct Server {
     pub(crate) control_plane: Arc<ControlPlane>,
     pub(crate) certificates: Certificates,
     listeners: Listeners,
+    /// Writes the journal of quotas.
+    journal: Option<QuotaJournalWriter>,
     log: Option<Lines>,
     /// Notified to reload everything.
     reload: Arc<Notify>,
@@ -58,6 +61,7 @@ impl Server {
         server.parts.publisher.settle();
         server.parts.service.note_store();
         server.parts.database.follow(server.control_plane.states());
+        server.journal = server.parts.start_journal()?;
         Ok(server)
     }
 
@@ -86,7 +90,8 @@ impl Server {
             let _ = parts.admin_url.set(format!("{scheme}://{address}")); // set once
         }
         let control_plane = Arc::new(ControlPlane::without_database(&config, parts.control_plane()));
-        Ok(Server { config, parts, control_plane, certificates, listeners, log, reload: Arc::default() })
+        let (journal, reload) = (None, Arc::default());
+        Ok(Server { config, parts, control_plane, certificates, listeners, journal, log, reload })
     }
 
     /// The bound addresses, with the ports that the system picked.
@@ -107,7 +112,7 @@ impl Server {
     /// Serves until the drain begins, then answers what was accepted. Returns how many connections had to be cut.
     pub async fn run(self) -> usize {
         let admin = self.admin_config();
-        let Server { config, parts, control_plane, certificates, listeners, log, reload } = self;
+        let Server { config, parts, control_plane, certificates, listeners, journal, log, reload } = self;
         let drains = listeners.serve(&config, &parts, &certificates, admin);
         let ended = Drain::default();
         let writer = violation_writer(&config, &parts, &control_plane)
@@ -133,6 +138,11 @@ impl Server {
             warn!("the store did not hear of the end in time: what this node leased comes back by itself");
         }
         refills.abort(); // closing has waited for the refills under way
+        if let Some(journal) = journal
+            && timeout(CLOSE_TIMEOUT, tokio::task::spawn_blocking(|| journal.close())).await.is_err()
+        {
+            error!("the disk did not take the last usage of quotas in time: it may be lost");
+        }
         if left > 0 {
             warn!(connections = left, "connections were cut off");
         }

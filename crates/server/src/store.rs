@@ -14,6 +14,7 @@ use tollgate_store_redis::check::FindingLevel;
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, RedisStore, StoreUrl, check};
 use tracing::{debug, error, info, warn};
 
+use crate::quota_journal::{OpenedQuotaJournal, QuotaFiles};
 use tollgate_config::{Config, StorePlace, StoreSettings};
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, FleetNode, RulesCheck, SecretCheck};
@@ -30,11 +31,13 @@ pub(crate) struct OpenedStore {
     pub(crate) store: ConfiguredStore,
     pub(crate) keys: SecretKeys,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The journal of quotas, if buckets in memory are durable.
+    pub(crate) journal: Option<OpenedQuotaJournal>,
 }
 
 /// Opens the configured store. Needs a runtime for the tasks of a shared store.
 pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<OpenedStore> {
-    let StorePlace::Shared(url) = &config.store.place else { return OpenedStore::in_memory(config, clock) };
+    let StorePlace::Shared(url) = &config.store.place else { return OpenedStore::durable(config, clock) };
     let own = config.secret_file.as_deref().map(|path| SecretKeys::read(Some(path))).transpose()?;
     let redis = redis_config(url, &config.store, node_name(config)?)?;
     let store = RedisStore::start(redis.clone(), clock.clone());
@@ -87,14 +90,29 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
     let fleet = Fleet::new(store, fleet, clock.clone());
     let secret_check = SecretCheck::new(&keys, secret);
     let node = FleetNode { fleet, secret_check, rules_check: RulesCheck::default(), clock: clock.clone() };
-    Ok(OpenedStore { store: ConfiguredStore::Shared(Box::new(node)), keys, clock })
+    Ok(OpenedStore { store: ConfiguredStore::Shared(Box::new(node)), keys, clock, journal: None })
 }
 
 impl OpenedStore {
     /// Buckets in this process, with its own secret unless one is configured.
     pub(crate) fn in_memory(config: &Config, clock: Arc<dyn Clock>) -> Result<OpenedStore> {
         let keys = SecretKeys::read(config.secret_file.as_deref())?;
-        Ok(OpenedStore { store: ConfiguredStore::in_memory(config.max_memory, clock.clone()), keys, clock })
+        let store = ConfiguredStore::in_memory(config.max_memory, clock.clone());
+        Ok(OpenedStore { store, keys, clock, journal: None })
+    }
+
+    /// The same with the usage of quotas that an earlier process left. Without a `secret_file` the secret is kept beside
+    /// the journal: under another one no bucket would be found.
+    fn durable(config: &Config, clock: Arc<dyn Clock>) -> Result<OpenedStore> {
+        let Some(files) = QuotaFiles::of(config) else { return OpenedStore::in_memory(config, clock) };
+        let (keys, is_new) = match &config.secret_file {
+            Some(path) => (SecretKeys::read(Some(path))?, false),
+            None => SecretKeys::kept(&files.secret)?,
+        };
+        let store = ConfiguredStore::in_memory(config.max_memory, clock.clone());
+        let open = |memory| OpenedQuotaJournal::open(files, &keys, is_new, memory);
+        let journal = store.in_process().map(open).transpose()?;
+        Ok(OpenedStore { store, keys, clock, journal })
     }
 }
 

@@ -10,12 +10,13 @@ use anyhow::Result;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate_store::Store;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::control_plane::ControlPlane;
 use crate::parts::ServerParts;
+use crate::quota_journal::QuotaFiles;
 use crate::rule_sources::Reloader;
-use tollgate_config::Config;
+use tollgate_config::{Config, Durability};
 use tollgate_net::tls::Tls;
 use tollgate_service::store::{ConfiguredStore, SecretAgreement};
 use tollgate_telemetry::{Lines, LogThrottle};
@@ -59,6 +60,7 @@ impl Upkeep {
                     self.parts.engine.store().sweep();
                     self.check_secret(&throttle).await;
                     self.compare_rules(&throttle).await;
+                    self.check_durability(&throttle);
                     let now = self.stamps();
                     if now != stamps {
                         self.reload_files();
@@ -108,6 +110,18 @@ impl Upkeep {
                 true => error!(unsaid, nodes, "this node decides by other rules than most nodes that share its store"),
                 false => error!(unsaid, nodes, "these nodes share the store and decide by other rules than this one"),
             }
+        }
+    }
+
+    /// Says that usage of quotas ends with this process because there is no directory for it.
+    fn check_durability(&self, throttle: &LogThrottle) {
+        let wants_files = self.config.store.durable == Durability::On && QuotaFiles::of(&self.config).is_none();
+        let has_quotas = || self.parts.engine.store().in_process().is_some_and(|memory| memory.quota_buckets() > 0);
+        if wants_files
+            && has_quotas()
+            && let Some(unsaid) = throttle.admit("durability")
+        {
+            warn!(unsaid, "usage of quotas ends with this process: set state_dir or db, or `durable: off`");
         }
     }
 

@@ -1,8 +1,9 @@
 //! The secret of a server or fleet, and the keys derived from it: digests, the random seed of soft limits, receipt
 //! signatures. Each key is derived under its own name, so that none reveals another.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -31,11 +32,7 @@ pub struct SecretKeys {
 impl SecretKeys {
     /// Reads the secret, or makes one that lasts as long as this process.
     pub fn read(path: Option<&Path>) -> Result<SecretKeys> {
-        let Some(path) = path else {
-            return Ok(SecretKeys {
-                secret: [random()?, random()?, random()?, random()?].map(u64::to_le_bytes).concat(),
-            });
-        };
+        let Some(path) = path else { return SecretKeys::made() };
         let name = path.display();
         let unreadable = || format!("cannot read secret_file {name}");
         let mut secret = Vec::new();
@@ -45,6 +42,44 @@ impl SecretKeys {
             bail!("secret_file {name} holds less than {BYTES_MIN} bytes; make one with: openssl rand -hex 32");
         }
         Ok(SecretKeys { secret })
+    }
+
+    /// A new secret, as text that a file can hold.
+    fn made() -> Result<SecretKeys> {
+        let words = [random()?, random()?, random()?, random()?];
+        Ok(SecretKeys { secret: words.map(|word| format!("{word:016x}")).concat().into_bytes() })
+    }
+
+    /// Reads the secret that an earlier process kept, or makes one; the boolean says whether it is new, and therefore
+    /// to be [kept](SecretKeys::keep) before anything that depends on it.
+    pub fn kept(path: &Path) -> Result<(SecretKeys, bool)> {
+        match path.try_exists() {
+            Ok(false) => Ok((SecretKeys::made()?, true)),
+            _ => Ok((SecretKeys::read(Some(path))?, false)),
+        }
+    }
+
+    /// Keeps the secret in a file that only this user can read; fails if there is another. A crash leaves the whole file
+    /// or none.
+    pub fn keep(&self, path: &Path) -> io::Result<()> {
+        let mut unfinished = path.to_owned().into_os_string();
+        unfinished.push(".new");
+        let mut file = File::options().create(true).write(true).truncate(true).mode(0o600).open(&unfinished)?;
+        file.write_all(&self.secret)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        let linked = fs::hard_link(&unfinished, path); // unlike a rename, it replaces nothing
+        fs::remove_file(&unfinished)?;
+        match linked {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_in(path) => {}
+            linked => linked?,
+        }
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    fn is_in(&self, path: &Path) -> bool {
+        SecretKeys::read(Some(path)).is_ok_and(|kept| kept.secret == self.secret)
     }
 
     /// The secret that nodes share through their store.
@@ -83,6 +118,11 @@ impl SecretKeys {
         &self.secret // the sealer derives its own
     }
 
+    /// Identifies the secret in the journal of quotas, whose digests are useless under another.
+    pub fn journal_fingerprint(&self) -> [u8; 16] {
+        self.bytes("quota journal").first_chunk().copied().unwrap_or_default()
+    }
+
     /// 128 bits of a digest: equal for equal secrets, and nothing else can be learned from it.
     pub fn fingerprint(&self) -> String {
         let [a, b, ..] = self.derive("fingerprint");
@@ -112,6 +152,8 @@ impl SecretKeys {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -121,6 +163,22 @@ mod tests {
         assert_ne!(one.derive("a"), one.derive("b"));
         assert_ne!(one.derive("a"), other.derive("a"));
         assert_ne!(SecretKeys::read(None).unwrap().derive("a"), SecretKeys::read(None).unwrap().derive("a"));
+    }
+
+    #[test]
+    fn a_kept_secret_is_the_same_in_the_next_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tollgate.secret");
+        let (first, is_new) = SecretKeys::kept(&path).unwrap();
+        assert!(is_new && !path.exists());
+        first.keep(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let (second, is_new) = SecretKeys::kept(&path).unwrap();
+        assert!(!is_new && first.derive("a") == second.derive("a"));
+        first.keep(&path).unwrap();
+        let other = SecretKeys::read(None).unwrap().keep(&path).unwrap_err();
+        assert_eq!(other.kind(), io::ErrorKind::AlreadyExists, "a secret is never replaced");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left behind");
     }
 
     #[test]

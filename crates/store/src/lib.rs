@@ -13,5 +13,5 @@ mod sync;
 
 pub use clock::MonotonicClock;
 pub use fleet::{Fleet, FleetConfig, FleetStats};
-pub use memory::{Memory, MemoryConfig, MemoryStats};
+pub use memory::{Memory, MemoryConfig, MemoryStats, RestoredQuotas};
 pub use store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};

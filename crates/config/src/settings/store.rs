@@ -15,6 +15,14 @@ pub(super) static STORED: &[Setting] = &[
         kind: SettingKind::Store(|config| &mut config.store.place),
     },
     Setting {
+        name: "durable",
+        value_name: "DURABLE",
+        section: Section::Store,
+        help: "Usage of quotas in memory survives a restart, in a journal beside the database or in state_dir",
+        absent: "",
+        kind: SettingKind::Choice(|config| &mut config.store.durable),
+    },
+    Setting {
         name: "store_password_file",
         value_name: "FILE",
         section: Section::Store,

@@ -60,6 +60,14 @@ impl ConfiguredStore {
         ConfiguredStore::Memory(Memory::with_clock(memory_config(max_memory), clock))
     }
 
+    /// The store in this process; `None` for a shared one.
+    pub fn in_process(&self) -> Option<&Memory> {
+        match self {
+            ConfiguredStore::Memory(memory) => Some(memory),
+            ConfiguredStore::Shared(_) => None,
+        }
+    }
+
     /// Maintains leases and reports local counts; call it every 50 ms.
     pub async fn upkeep(&self) {
         if let ConfiguredStore::Shared(node) = self {

@@ -35,11 +35,22 @@ async fn a_good_server_has_no_problem() {
     let told = told(&findings);
     for part in
         ["reached without TLS", "Redis 7", "noeviction", "round trip", "clock is", "all scripts ran", "no replica"]
+            .into_iter()
+            .chain(["loses all usage of quotas (appendonly no, no save)"])
     {
         assert!(told.contains(part), "{part}: {told}");
     }
     let keys = server.client().call(&["DBSIZE"]).integer().unwrap();
     assert!(keys < 20, "{keys} keys are left for a second");
+}
+
+#[tokio::test]
+async fn persistence_is_reported_for_quotas() {
+    let server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "everysec"]);
+    let found = told(&check(&config(server.port())).await);
+    assert!(found.contains("ok: usage of quotas survives a restart; a crash"), "{found}");
+    let found = told(&check(&house(&server, None)).await);
+    assert!(found.contains("ok: usage of quotas survives a restart (appendonly yes)"), "{found}");
 }
 
 #[tokio::test]

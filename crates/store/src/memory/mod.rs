@@ -5,6 +5,8 @@
 //! indistinguishable from unused ones; if there are none, new keys share their rule's overflow bucket, so a flood can
 //! neither reset a limit nor grow memory.
 
+mod changed_places;
+mod quotas;
 mod shard;
 mod spent_receipts;
 mod table;
@@ -17,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Receipt, Span, Time};
 
+pub use self::quotas::RestoredQuotas;
 use self::shard::{Look, Shard};
 use crate::sync::{Mutex, MutexGuard, PaddedShard};
 use crate::{MonotonicClock, Outcomes, Store, StoreError, Taken};

@@ -20,8 +20,8 @@ pub(super) struct Shard {
     queue: BucketTable<NextFree>,
     log: BucketTable<Log>,
     slots: BucketTable<Slots>,
-    quota: BucketTable<QuotaUse>,
-    usage: ShardUsage,
+    pub(super) quota: BucketTable<QuotaUse>,
+    pub(super) usage: ShardUsage,
     spent: SpentReceipts,
 }
 
@@ -172,13 +172,19 @@ impl Shard {
         if let Some(place) = place.filter(|_| plain) {
             let usage = &mut self.usage;
             let settled = with_table!(self, &charge.limit, |table, algorithm| {
-                table.get_mut(place, charge.bucket).map(|entry| {
+                let settled = table.get_mut(place, charge.bucket).map(|entry| {
                     let record = |effect| {
                         let record = |state: &mut _| algorithm.record(state, now, &charge.ask, effect);
                         usage.record(charge.owner, &mut entry.state, record)
                     };
                     let granted = charge.effect(passes, admits).map_or(0, record);
-                    algorithm.view(&entry.state, now, &charge.ask, admits, granted)
+                    (algorithm.view(&entry.state, now, &charge.ask, admits, granted), granted)
+                });
+                settled.map(|(outcome, granted)| {
+                    if granted > 0 {
+                        table.mark_changed(place);
+                    }
+                    outcome
                 })
             });
             if let Some(outcome) = settled {
@@ -238,9 +244,13 @@ impl Shard {
             return false;
         }
         with_table!(self, receipt.limit, |table, algorithm| {
-            let place = table.find(receipt.bucket);
-            let entry = place.and_then(|place| table.get_mut(place, receipt.bucket));
-            entry.is_some_and(|entry| algorithm.refund(&mut entry.state, now, receipt.units, Some(receipt.stamp)) > 0)
+            let Some(place) = table.find(receipt.bucket) else { return false };
+            let Some(entry) = table.get_mut(place, receipt.bucket) else { return false };
+            let units = algorithm.refund(&mut entry.state, now, receipt.units, Some(receipt.stamp));
+            if units > 0 {
+                table.mark_changed(place);
+            }
+            units > 0
         })
     }
 
@@ -306,7 +316,7 @@ impl Shard {
 
     /// Makes room for one more bucket of the charge's algorithm: grows within the budget, then drops fresh buckets.
     #[inline]
-    fn make_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
+    pub(super) fn make_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
         if charge.owner.share == 100 && with_table!(self, charge.limit, |table, _algorithm| table.has_room(pending)) {
             return true;
         }
@@ -378,15 +388,20 @@ fn record_in<S: State>(
 ) -> u64 {
     // An earlier charge of the same request may have moved the entry while making room for its own.
     let place = place.filter(|place| table.get(*place, charge.bucket).is_some()).or_else(|| table.find(charge.bucket));
-    if let Some(entry) = place.and_then(|place| table.get_mut(place, charge.bucket)) {
-        return usage.record(charge.owner, &mut entry.state, record);
+    if let Some((place, entry)) = place.and_then(|place| Some((place, table.get_mut(place, charge.bucket)?))) {
+        let granted = usage.record(charge.owner, &mut entry.state, record);
+        if granted > 0 {
+            table.mark_changed(place);
+        }
+        return granted;
     }
     let mut state = S::default();
     let granted = record(&mut state);
     if !state.is_fresh(now) {
         usage.add(charge.owner, &state);
         let before = table.bytes();
-        table.insert(charge.bucket, state, charge.owner.id);
+        let place = table.insert(charge.bucket, state, charge.owner.id);
+        table.mark_changed(place);
         usage.tables = usage.tables - before + table.bytes();
     }
     granted
@@ -394,6 +409,13 @@ fn record_in<S: State>(
 
 fn forget_in<S: State>(table: &mut BucketTable<S>, usage: &mut ShardUsage, bucket: Digest) {
     let Some(place) = table.find(bucket) else { return };
+    if table.is_tracking() {
+        // Stays until it was reported as unused; a sweep drops it after that.
+        if let Some(entry) = table.get_mut(place, bucket) {
+            entry.state = S::default();
+        }
+        return table.mark_changed(place);
+    }
     if let Some(entry) = table.get(place, bucket) {
         usage.remove(entry);
     }

@@ -8,6 +8,8 @@
 
 use tollgate_core::{Digest, Span, State, Time};
 
+use super::changed_places::ChangedPlaces;
+
 /// The buckets of one algorithm.
 #[derive(Debug)]
 pub(super) struct BucketTable<S> {
@@ -17,6 +19,9 @@ pub(super) struct BucketTable<S> {
     len: usize,
     /// Where the next sweep step starts.
     sweep_at: usize,
+    /// Entries of durable states that changed since they were last reported. They are not dropped before: an older
+    /// report of them would otherwise stay the last.
+    changed: ChangedPlaces,
 }
 
 #[derive(Debug)]
@@ -41,7 +46,7 @@ const SWEEP_STEP: usize = 64;
 
 impl<S> Default for BucketTable<S> {
     fn default() -> Self {
-        BucketTable { entries: Vec::new(), homes: 0, len: 0, sweep_at: 0 }
+        BucketTable { entries: Vec::new(), homes: 0, len: 0, sweep_at: 0, changed: ChangedPlaces::default() }
     }
 }
 
@@ -120,7 +125,7 @@ impl<S: State> BucketTable<S> {
                     self.len += 1;
                     return place;
                 }
-                None => self.resize(grown(self.homes), |_| true),
+                None => self.resize(grown(self.homes), |_, _| true),
             }
         }
     }
@@ -145,12 +150,15 @@ impl<S: State> BucketTable<S> {
     }
 
     fn live(&self, now: Time) -> usize {
-        self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count()
+        let is_live = |(place, entry): &(usize, &TableEntry<S>)| {
+            entry.bucket != VACANT && (!entry.state.is_fresh(now) || self.changed.contains(*place))
+        };
+        self.entries.iter().enumerate().filter(is_live).count()
     }
 
     fn rebuild(&mut self, homes: usize, now: Time, mut dropped: impl FnMut(&TableEntry<S>)) {
-        self.resize(homes.max(8), |entry| {
-            let keep = !entry.state.is_fresh(now);
+        self.resize(homes.max(8), |entry, is_changed| {
+            let keep = is_changed || !entry.state.is_fresh(now);
             if !keep {
                 dropped(entry);
             }
@@ -166,7 +174,9 @@ impl<S: State> BucketTable<S> {
                 self.sweep_at = 0;
             }
             match self.entries.get(self.sweep_at) {
-                Some(entry) if entry.bucket != VACANT && entry.state.is_fresh(now) => {
+                Some(entry)
+                    if entry.bucket != VACANT && entry.state.is_fresh(now) && !self.changed.contains(self.sweep_at) =>
+                {
                     dropped(entry);
                     self.remove(self.sweep_at); // another entry may have moved here: check again
                 }
@@ -183,6 +193,7 @@ impl<S: State> BucketTable<S> {
                 Some(entry) if entry.bucket != VACANT => {
                     if self.home(entry.bucket) <= gap {
                         self.entries.swap(gap, next);
+                        self.changed.swap(gap, next);
                         gap = next;
                     }
                 }
@@ -191,6 +202,7 @@ impl<S: State> BucketTable<S> {
         }
         if let Some(entry) = self.entries.get_mut(gap) {
             *entry = TableEntry::vacant();
+            self.changed.clear(gap);
             self.len -= 1;
         }
     }
@@ -201,14 +213,52 @@ impl<S: State> BucketTable<S> {
         ((u128::from(bits) * self.homes as u128) >> 64) as usize
     }
 
-    fn resize(&mut self, homes: usize, mut keep: impl FnMut(&TableEntry<S>) -> bool) {
-        let entries = (0..slots(homes)).map(|_| TableEntry::vacant()).collect();
-        let old = std::mem::replace(self, BucketTable { entries, homes, len: 0, sweep_at: 0 });
-        for entry in old.entries {
-            if entry.bucket != VACANT && keep(&entry) {
-                self.insert(entry.bucket, entry.state, entry.owner);
+    fn resize(&mut self, homes: usize, mut keep: impl FnMut(&TableEntry<S>, bool) -> bool) {
+        let entries: Vec<_> = (0..slots(homes)).map(|_| TableEntry::vacant()).collect();
+        let changed = self.changed.rebuilt(entries.len());
+        let old = std::mem::replace(self, BucketTable { entries, homes, len: 0, sweep_at: 0, changed });
+        for (place, entry) in old.entries.into_iter().enumerate() {
+            let is_changed = old.changed.contains(place);
+            if entry.bucket != VACANT && keep(&entry, is_changed) {
+                let place = self.insert(entry.bucket, entry.state, entry.owner);
+                if is_changed {
+                    self.changed.mark(place);
+                }
             }
         }
+    }
+
+    /// Starts to track which entries change.
+    pub(super) fn track_changes(&mut self) {
+        self.changed.track(self.entries.len());
+    }
+
+    pub(super) fn is_tracking(&self) -> bool {
+        self.changed.is_tracking()
+    }
+
+    /// Notes that the entry at `place` changed. Costs nothing for states that need not be durable.
+    #[inline]
+    pub(super) fn mark_changed(&mut self, place: usize) {
+        if S::IS_DURABLE {
+            self.changed.mark(place);
+        }
+    }
+
+    /// Calls `report` with every entry that changed since the last call.
+    pub(super) fn drain_changed(&mut self, mut report: impl FnMut(Digest, &S, u32)) {
+        let BucketTable { entries, changed, .. } = self;
+        changed.drain(|place| {
+            if let Some(entry) = entries.get(place).filter(|entry| entry.bucket != VACANT) {
+                report(entry.bucket, &entry.state, entry.owner);
+            }
+        });
+    }
+
+    /// Calls `visit` with every entry.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(Digest, &S, u32)) {
+        let entries = self.entries.iter().filter(|entry| entry.bucket != VACANT);
+        entries.for_each(|entry| visit(entry.bucket, &entry.state, entry.owner));
     }
 }
 

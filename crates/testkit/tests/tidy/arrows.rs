@@ -12,6 +12,7 @@ use crate::metadata::{list, members, text};
 /// depend on testkit and lab.
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
+    ("journal", &["core"]),
     ("proto", &[]),
     ("resp", &[]),
     ("calendar", &["core"]),
@@ -40,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "engine",
             "grpc",
             "http",
+            "journal",
             "net",
             "resp-server",
             "rules",

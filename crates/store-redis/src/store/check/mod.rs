@@ -2,6 +2,7 @@
 
 pub(crate) mod finding;
 pub(crate) mod layout;
+mod persistence;
 mod rights;
 pub(crate) mod server;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_core::{Span, Time};
 
 use super::finding::Finding;
-use super::rights;
+use super::{persistence, rights};
 use crate::client::address::HostPort;
 use crate::client::clock::ClockEstimate;
 use crate::client::connection::{ConnectError, Handshake, RedisConnection, parse_time, resolve};
@@ -41,6 +41,7 @@ pub(super) async fn look(context: &Arc<RedisContext>, at: &HostPort, identity: u
     findings.push(eviction(context, &info));
     findings.extend(membership(context, &info));
     findings.push(durability(&info));
+    findings.push(persistence::look(context, &mut connection, &info).await);
     findings.extend(times(context, &mut connection, &greeting).await);
     let now = greeting.clock.2;
     findings.push(match rights::look(&mut connection, &greeting.hashes, now, identity).await {
@@ -105,7 +106,7 @@ fn version(info: &Info) -> Finding {
 fn eviction(context: &RedisContext, info: &Info) -> Finding {
     let policy = info.field("maxmemory_policy").unwrap_or("unknown");
     let bounded = info.number("maxmemory").is_some_and(|bytes| bytes > 0);
-    let help = "set maxmemory-policy noeviction: an evicted bucket is a limit that starts anew";
+    let help = "set maxmemory-policy noeviction: an evicted bucket is a limit or a quota that starts anew";
     match (policy, bounded) {
         ("noeviction", true) => Finding::ok("buckets are never evicted (noeviction)"),
         ("noeviction", false) => Finding::ok("buckets are never evicted (noeviction; maxmemory is not set)"),
