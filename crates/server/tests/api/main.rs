@@ -12,3 +12,4 @@ mod receipts;
 #[allow(dead_code, reason = "shared with the suite of a fleet")]
 mod rig;
 mod surfaces;
+mod usage;
