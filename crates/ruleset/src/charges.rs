@@ -215,7 +215,7 @@ pub(super) fn charge_of(
         }
     }
     if let Some(quota) = &rule.quota {
-        limit = quota.at(limit, facts, wall);
+        limit = quota.at(limit, |id| facts.value(id), wall);
     }
     let mut chosen = None;
     if rule.shards() > 1 && !terms.whole {

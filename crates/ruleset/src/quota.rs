@@ -4,8 +4,6 @@ use tollgate_calendar::{Anchor, Calendar, TimeZone, bounds_at};
 use tollgate_core::{Limit, Quota, Time};
 
 use super::attributes::AttrId;
-use super::facts::RequestFacts;
-use super::rule::RuleBody;
 
 /// A compiled quota.
 #[derive(Clone, Copy, Debug)]
@@ -20,32 +18,25 @@ pub(super) struct CompiledQuota {
 }
 
 impl CompiledQuota {
-    /// The quota of `limit`, which holds the amount, for the period that contains `wall`.
-    pub(super) fn at(&self, limit: Limit, facts: &RequestFacts<'_>, wall: Time) -> Limit {
+    /// The quota of `limit`, which holds the amount, for the period that contains `wall`. `value_of` returns attributes
+    /// of the client.
+    pub(super) fn at<'v>(&self, limit: Limit, value_of: impl Fn(AttrId) -> Option<&'v str>, wall: Time) -> Limit {
         let Limit::Quota(quota) = limit else { return limit };
         let amount = quota.amount();
         let part = |percent: u32| u64::try_from(u128::from(amount) * u128::from(percent) / 100).unwrap_or(u64::MAX);
-        let bounds = bounds_at(self.calendar_of(facts), wall);
+        let bounds = bounds_at(self.calendar_of(value_of(self.time_zone), value_of(self.anchor)), wall);
         let dated = Quota::new(amount, bounds.start, bounds.end, bounds.next_end).unwrap_or(quota);
         Limit::Quota(dated.with_overdraft(part(self.overdraft)).with_rollover(part(self.rollover)))
     }
 
     /// The client's own calendar where it has one; its zone and its anchor count each by itself. What a directory holds
     /// and no calendar can be, the rule decides.
-    fn calendar_of(&self, facts: &RequestFacts<'_>) -> Calendar {
-        let (zone, anchor) = (facts.value(self.time_zone), facts.value(self.anchor));
+    fn calendar_of(&self, zone: Option<&str>, anchor: Option<&str>) -> Calendar {
         if zone.is_none() && anchor.is_none() {
             return self.calendar;
         }
         let zone = zone.and_then(|name| TimeZone::parse(name).ok()).unwrap_or_else(|| self.calendar.zone());
         let anchor = anchor.and_then(|text| Anchor::parse(self.calendar.every(), text).ok());
         Calendar::new(anchor.unwrap_or_else(|| self.calendar.anchor()), zone)
-    }
-}
-
-impl RuleBody {
-    /// True if the rule is a quota.
-    pub(super) fn is_quota(&self) -> bool {
-        self.quota.is_some()
     }
 }

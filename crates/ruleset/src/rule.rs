@@ -105,6 +105,11 @@ impl Rule {
         self.owner
     }
 
+    /// True if the rule is a quota.
+    pub(super) fn is_quota(&self) -> bool {
+        self.quota.is_some()
+    }
+
     /// True if the rule is enforced; a shadow rule is only reported.
     pub fn is_enforced(&self) -> bool {
         self.spec.mode == Enforcement::Enforce

@@ -1,5 +1,7 @@
 //! The limit of a rule: amount and algorithm.
 
+use tollgate_calendar::Every;
+
 use super::QuotaSpec;
 
 /// How much is allowed. The algorithm decides which numbers are used; the others are zero or `None`.
@@ -38,6 +40,22 @@ impl Default for LimitSpec {
             align: Align::default(),
             quota: None,
         }
+    }
+}
+
+impl LimitSpec {
+    /// A limit of `amount` per period. Its window is the usual length of a period, for display.
+    pub fn quota(amount: u64, quota: QuotaSpec) -> LimitSpec {
+        const DAY: u64 = 86_400_000_000_000;
+        let window_ns = match quota.calendar.every() {
+            Every::Day => DAY,
+            Every::Week => 7 * DAY,
+            Every::Month => 30 * DAY,
+            Every::Year => 365 * DAY,
+            Every::Never => 0,
+        };
+        let algorithm = LimitAlgorithm::Quota;
+        LimitSpec { algorithm, requests: amount, window_ns, quota: Some(Box::new(quota)), ..LimitSpec::default() }
     }
 }
 

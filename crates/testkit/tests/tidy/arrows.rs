@@ -88,6 +88,7 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "siphasher",
     "smallvec",
     "strsim",
+    "tollgate-calendar",
     "tollgate-core",
     "tollgate-rules",
     "unicode-normalization",
