@@ -143,7 +143,7 @@ async fn a_field_that_does_not_exist_is_refused_with_the_nearest_and_charges_not
     let check = r#"{"client_key":"t","endpoint":"/api/x","KEY":1}"#;
     let paths = ["/v1/check", "/check", "/rate-limit/check", "/v1/reserve", "/v1/slots/acquire", "/v1/explain"];
     for (key, meant) in
-        [("clientkey", "client_key"), ("userid", "user_id"), ("costs", "cost"), ("attribute", "attributes")]
+        [("clientkey", "client_key"), ("userid", "user_id"), ("kost", "cost"), ("attribute", "attributes")]
     {
         for path in paths {
             let refused = rig.post(path, &check.replace("KEY", key)).await;
