@@ -7,7 +7,7 @@ use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
 
 fn at(text: &str) -> Time {
-    Time::from_nanos(datetime::parse(text).unwrap())
+    Time::from_nanos(datetime::parse(text).expect("an instant"))
 }
 
 fn engine(rules: &str, start: &str) -> (Engine<Memory>, ManualClock) {
@@ -17,7 +17,7 @@ fn engine(rules: &str, start: &str) -> (Engine<Memory>, ManualClock) {
 
 fn compiled(rules: &str) -> RuleSet {
     let file = tollgate_rules::read("rules", rules).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap()
+    RuleSet::compile(&[file], &CompileOptions::for_test()).expect("valid rules")
 }
 
 fn user(id: &str) -> Request<'_> {
@@ -25,7 +25,7 @@ fn user(id: &str) -> Request<'_> {
 }
 
 fn remaining(engine: &Engine<Memory>, request: Request<'_>) -> u64 {
-    engine.decide_now(&request.cost(0)).remaining().unwrap()
+    engine.decide_now(&request.cost(0)).remaining().expect("a limit applies")
 }
 
 const MONTHLY: &str = "

@@ -13,7 +13,7 @@ use crate::rls::{RlsJsonError, read_json};
 #[derive(Debug)]
 pub enum ExplainRequest<'a> {
     /// As `/v1/check` takes it.
-    Check(CheckRequest<'a>),
+    Check(Box<CheckRequest<'a>>),
     /// As `/json` of envoyproxy/ratelimit takes it, with one descriptor.
     Descriptor(RateLimitRequest),
 }
@@ -24,7 +24,7 @@ impl ExplainRequest<'_> {
         let has_descriptors =
             serde_json::from_slice::<Value>(body).is_ok_and(|value| value.get("descriptors").is_some());
         if !has_descriptors {
-            return read_check(body).map(ExplainRequest::Check);
+            return read_check(body).map(|request| ExplainRequest::Check(Box::new(request)));
         }
         let message = read_json(body).map_err(|RlsJsonError { field, detail }| BodyError {
             code: "bad_descriptor",
