@@ -262,7 +262,14 @@ async fn descriptors_with_a_path_are_explained() {
 /// in the bucket, and `/stats` tells them apart.
 #[tokio::test]
 async fn what_is_over_its_limit_is_refused_by_the_local_cache() {
-    let domain = Domain::serve(|config| config.envoy.local_cache = 1000);
+    // A quota of another namespace depends on the clock, and changes nothing here.
+    let rules = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&rules, "rules: [{ name: monthly, key_by: user_id, quota: { amount: 9, every: month } }]\n")
+        .unwrap();
+    let domain = Domain::serve(|config| {
+        config.rules = Some(rules.path().to_owned());
+        config.envoy.local_cache = 1000;
+    });
     for number in 1..=14_u64 {
         let answer = domain.ask(&[("hour", "a")]).await;
         assert_eq!(left(&answer), [10_u64.saturating_sub(number)], "{number}: {answer}");
