@@ -2,6 +2,7 @@
 
 use crate::checksum::checksum;
 use crate::error::JournalErrorKind;
+use crate::field::take;
 use crate::record::RECORD_BYTES;
 
 /// Identifies the secret behind the digests without revealing it.
@@ -57,13 +58,6 @@ impl FileHeader {
         let fingerprint = take(&mut fields).unwrap_or_default();
         Ok(FileHeader { fingerprint, salt: u64::from_le_bytes(take(&mut fields).unwrap_or_default()) })
     }
-}
-
-/// The next field.
-pub(crate) fn take<const N: usize>(fields: &mut &[u8]) -> Option<[u8; N]> {
-    let (field, rest) = fields.split_first_chunk()?;
-    *fields = rest;
-    Some(*field)
 }
 
 #[cfg(test)]

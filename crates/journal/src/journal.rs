@@ -8,7 +8,7 @@ use tollgate_core::QuotaBucket;
 use crate::disk::{JournalDisk, JournalFile};
 use crate::error::{JournalError, JournalErrorKind};
 use crate::header::{FileHeader, Fingerprint, HEADER_BYTES};
-use crate::load::{self, LoadReport};
+use crate::load::{self, JournalReport};
 use crate::record::{self, RECORD_BYTES};
 
 /// A file with fewer outdated records than this is not replaced.
@@ -57,7 +57,7 @@ impl<D: JournalDisk> Journal<D> {
         disk: D,
         config: JournalConfig,
         restore: impl FnMut(&[QuotaBucket]),
-    ) -> Result<(Journal<D>, LoadReport), JournalError> {
+    ) -> Result<(Journal<D>, JournalReport), JournalError> {
         let path = disk.path().to_owned();
         let mut journal = Journal {
             disk,
@@ -74,13 +74,13 @@ impl<D: JournalDisk> Journal<D> {
         }
     }
 
-    fn load(&mut self, restore: impl FnMut(&[QuotaBucket])) -> Result<LoadReport, JournalErrorKind> {
+    fn load(&mut self, restore: impl FnMut(&[QuotaBucket])) -> Result<JournalReport, JournalErrorKind> {
         let Some(file) = self.disk.open().map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => JournalErrorKind::InUse,
             _ => JournalErrorKind::Io(error),
         })?
         else {
-            return Ok(LoadReport::default());
+            return Ok(JournalReport::default());
         };
         let mut header = [0; HEADER_BYTES];
         let is_whole = file.read_at(&mut header, 0).map_err(JournalErrorKind::Io)? == HEADER_BYTES;
@@ -90,7 +90,7 @@ impl<D: JournalDisk> Journal<D> {
         let Some(loaded) = load::load(&file, restore)? else {
             // Killed while creating it.
             self.current = Some(self.started(file).map_err(JournalErrorKind::Io)?);
-            return Ok(LoadReport::default());
+            return Ok(JournalReport::default());
         };
         let has_tail = loaded.report.torn_bytes > 0;
         let mut version = Version { file, salt: loaded.header.salt, len: loaded.len, has_tail };

@@ -13,6 +13,7 @@
 mod checksum;
 mod disk;
 mod error;
+mod field;
 mod header;
 mod journal;
 mod load;
@@ -22,5 +23,5 @@ pub use disk::{FileDisk, JournalDisk, JournalFile};
 pub use error::{JournalError, JournalErrorKind};
 pub use header::Fingerprint;
 pub use journal::{Journal, JournalConfig};
-pub use load::LoadReport;
+pub use load::JournalReport;
 pub use record::RECORD_BYTES;

@@ -14,7 +14,7 @@ const BATCH: usize = 4096;
 
 /// What a start found in the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoadReport {
+pub struct JournalReport {
     /// Valid records, several of some buckets.
     pub records: u64,
     /// Damaged records before valid ones: the usage of as many buckets may be too low.
@@ -28,7 +28,7 @@ pub(crate) struct LoadedFile {
     pub(crate) header: FileHeader,
     /// Bytes up to the end of the last valid record.
     pub(crate) len: u64,
-    pub(crate) report: LoadReport,
+    pub(crate) report: JournalReport,
 }
 
 /// Reads the header and all records; `None` for a file whose header was never written in full.
@@ -41,7 +41,7 @@ pub(crate) fn load(
         return Ok(None);
     }
     let header = FileHeader::decode(&header)?;
-    let mut loaded = LoadedFile { header, len: HEADER_BYTES as u64, report: LoadReport::default() };
+    let mut loaded = LoadedFile { header, len: HEADER_BYTES as u64, report: JournalReport::default() };
     let (mut bytes, mut batch) = (vec![0; BATCH * RECORD_BYTES], Vec::with_capacity(BATCH));
     let (mut offset, mut invalid) = (loaded.len, 0);
     loop {

@@ -3,7 +3,7 @@
 use tollgate_core::{Digest, QuotaBucket, QuotaUse, Span, Time};
 
 use crate::checksum::checksum;
-use crate::header::take;
+use crate::field::take;
 
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 56;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tollgate_core::{Digest, QuotaBucket, QuotaUse, Span, Time};
-use tollgate_journal::{FileDisk, Journal, JournalConfig, JournalError, JournalErrorKind, LoadReport, RECORD_BYTES};
+use tollgate_journal::{FileDisk, Journal, JournalConfig, JournalError, JournalErrorKind, JournalReport, RECORD_BYTES};
 
 use self::faulty_disk::{Faults, FaultyDisk};
 
@@ -30,7 +30,7 @@ fn directory() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-fn open_with(path: &Path, config: JournalConfig) -> Result<(Journal<FileDisk>, LoadReport, Usage), JournalError> {
+fn open_with(path: &Path, config: JournalConfig) -> Result<(Journal<FileDisk>, JournalReport, Usage), JournalError> {
     let mut usage = Usage::new();
     let keep = |records: &[QuotaBucket]| {
         for record in records {
@@ -42,7 +42,7 @@ fn open_with(path: &Path, config: JournalConfig) -> Result<(Journal<FileDisk>, L
     Ok((journal, report, usage))
 }
 
-fn open(path: &Path) -> (Journal<FileDisk>, LoadReport, Usage) {
+fn open(path: &Path) -> (Journal<FileDisk>, JournalReport, Usage) {
     open_with(path, CONFIG).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn written(path: &Path, count: u64) {
 fn the_last_record_of_a_bucket_counts() {
     let (_dir, path) = directory();
     let (mut journal, report, _) = open(&path);
-    assert_eq!(report, LoadReport::default());
+    assert_eq!(report, JournalReport::default());
     assert!(!path.exists(), "a node without quotas writes no file");
     journal.append(&[at(1, 10), at(2, 20)]).unwrap();
     journal.append(&[at(1, 11)]).unwrap();
@@ -70,7 +70,7 @@ fn the_last_record_of_a_bucket_counts() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     drop(journal);
     let (mut journal, report, usage) = open(&path);
-    assert_eq!(report, LoadReport { records: 3, ..LoadReport::default() });
+    assert_eq!(report, JournalReport { records: 3, ..JournalReport::default() });
     assert_eq!(usage, Usage::from([(1, 11), (2, 20)]));
     journal.append(&[at(2, 21)]).unwrap();
     drop(journal);
@@ -126,7 +126,7 @@ fn a_header_that_was_not_written_in_full_is_an_empty_journal() {
     for len in [0, 1, HEADER - 1] {
         fs::write(&path, vec![7; len]).unwrap();
         let (mut journal, report, _) = open(&path);
-        assert_eq!(report, LoadReport::default());
+        assert_eq!(report, JournalReport::default());
         journal.append(&[at(1, 1)]).unwrap();
         drop(journal);
         assert_eq!(open(&path).2, Usage::from([(1, 1)]));
@@ -143,7 +143,7 @@ fn a_flipped_bit_costs_one_record_and_the_file_is_rewritten() {
         damaged[HEADER + 2 * RECORD_BYTES + bit / 8] ^= 1 << (bit % 8);
         fs::write(&path, &damaged).unwrap();
         let (journal, report, usage) = open(&path);
-        assert_eq!(report, LoadReport { records: 4, damaged: 1, torn_bytes: 0 });
+        assert_eq!(report, JournalReport { records: 4, damaged: 1, torn_bytes: 0 });
         assert!(!usage.contains_key(&2) && usage.len() == 4);
         assert!(journal.wants_rewrite(4));
     }
@@ -215,7 +215,7 @@ fn a_rewrite_keeps_the_latest_usage_and_halves_the_file() {
     journal.append(&[at(1, 201)]).unwrap();
     drop(journal);
     let (_, report, usage) = open(&path);
-    assert_eq!(report, LoadReport { records: 7, ..LoadReport::default() });
+    assert_eq!(report, JournalReport { records: 7, ..JournalReport::default() });
     assert_eq!(usage, Usage::from([(0, 101), (1, 201), (2, 301)]));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -251,7 +251,7 @@ fn a_full_disk_tears_no_record_and_writing_resumes() {
         journal.sync().unwrap();
         drop(journal);
         let (_, report, usage) = open(&path);
-        assert_eq!(report, LoadReport { records: 2, ..LoadReport::default() }, "{room}");
+        assert_eq!(report, JournalReport { records: 2, ..JournalReport::default() }, "{room}");
         assert_eq!(usage, Usage::from([(1, 1), (4, 4)]));
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the journal into the store, before anything is served.
 
 use anyhow::{Context, Result};
-use tollgate_journal::{FileDisk, Journal, JournalConfig, LoadReport};
+use tollgate_journal::{FileDisk, Journal, JournalConfig, JournalReport};
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_store::{Memory, RestoredQuotas};
 use tracing::{error, info, warn};
@@ -42,9 +42,9 @@ impl OpenedQuotaJournal {
     }
 }
 
-fn log_restored(files: &QuotaFiles, report: LoadReport, restored: RestoredQuotas, buckets: u64) {
+fn log_restored(files: &QuotaFiles, report: JournalReport, restored: RestoredQuotas, buckets: u64) {
     let journal = files.journal.display();
-    let LoadReport { records, damaged, torn_bytes } = report;
+    let JournalReport { records, damaged, torn_bytes } = report;
     if records > 0 {
         info!(%journal, buckets, records, "restored the usage of quotas");
     }
