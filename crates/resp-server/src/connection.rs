@@ -10,7 +10,7 @@ use tollgate_resp::{ProtocolError, ProtocolVersion, ReplyWriter, RequestParser};
 
 use super::Resp;
 use super::session::{PendingThrottle, PendingWork, Session, SessionAction};
-use super::wire::{ConnectionEnd, ReadWait, TimedStream};
+use super::wire::{ReadWait, SessionEnd, TimedStream};
 use crate::metrics::RespFault;
 use tollgate_net::{BudgetPermit, ListenerContext, Peer, Stream};
 
@@ -116,9 +116,9 @@ impl<'a> RespConnection<'a> {
             }
         };
         match stop {
-            ConnectionEnd::Disconnected | ConnectionEnd::TimedOut => {}
-            ConnectionEnd::Fault(fault) => self.session.resp.metrics.ended(fault),
-            ConnectionEnd::Close => {
+            SessionEnd::Disconnected | SessionEnd::TimedOut => {}
+            SessionEnd::Fault(fault) => self.session.resp.metrics.ended(fault),
+            SessionEnd::Close => {
                 if self.io.flush(&mut self.output).await.is_ok() {
                     self.io.linger().await;
                 }
@@ -126,7 +126,7 @@ impl<'a> RespConnection<'a> {
         }
     }
 
-    async fn step(&mut self) -> Result<(), ConnectionEnd> {
+    async fn step(&mut self) -> Result<(), SessionEnd> {
         match self.answer()? {
             Pause::NeedInput => {
                 self.decide_throttles().await;
@@ -154,7 +154,7 @@ impl<'a> RespConnection<'a> {
     }
 
     /// Answers commands until the input is exhausted or a command must wait.
-    fn answer(&mut self) -> Result<Pause, ConnectionEnd> {
+    fn answer(&mut self) -> Result<Pause, SessionEnd> {
         loop {
             if self.answered >= BATCH_MAX || self.output.len() >= WRITE_BYTES {
                 return Ok(Pause::BatchFull);
@@ -191,7 +191,7 @@ impl<'a> RespConnection<'a> {
                     self.start += bytes;
                     self.answered += 1;
                 }
-                SessionAction::Close => return Err(ConnectionEnd::Close),
+                SessionAction::Close => return Err(SessionEnd::Close),
             }
             if !was_authenticated {
                 self.charge_unauthenticated(written)?;
@@ -200,36 +200,36 @@ impl<'a> RespConnection<'a> {
     }
 
     /// Limits the replies to an unauthenticated connection. Authentication resets the count.
-    fn charge_unauthenticated(&mut self, written: usize) -> Result<(), ConnectionEnd> {
+    fn charge_unauthenticated(&mut self, written: usize) -> Result<(), SessionEnd> {
         if self.session.is_authenticated() {
             (self.unauthenticated_bytes, self.auth_due) = (0, None);
             return Ok(());
         }
         self.unauthenticated_bytes += written.max(UNAUTHENTICATED_COMMAND_BYTES);
         match self.unauthenticated_bytes > UNAUTHENTICATED_BYTES_MAX {
-            true => Err(ConnectionEnd::Fault(RespFault::Unauthenticated)),
+            true => Err(SessionEnd::Fault(RespFault::Unauthenticated)),
             false => Ok(()),
         }
     }
 
     /// Writes a protocol error and ends the connection.
-    fn end_with_protocol_error(&mut self, error: ProtocolError) -> ConnectionEnd {
+    fn end_with_protocol_error(&mut self, error: ProtocolError) -> SessionEnd {
         let kind = match error {
-            ProtocolError::OtherProtocol => return ConnectionEnd::Fault(RespFault::Foreign),
+            ProtocolError::OtherProtocol => return SessionEnd::Fault(RespFault::Foreign),
             error if error.is_oversized() => RespFault::TooLarge,
             _ => RespFault::Malformed,
         };
         error.write(&mut ReplyWriter::new(&mut self.output, ProtocolVersion::Resp2));
         self.session.resp.metrics.ended(kind);
-        ConnectionEnd::Close
+        SessionEnd::Close
     }
 
     /// Writes a final error and ends the connection.
-    fn end_with_error(&mut self, kind: RespFault, parts: &[&[u8]]) -> ConnectionEnd {
+    fn end_with_error(&mut self, kind: RespFault, parts: &[&[u8]]) -> SessionEnd {
         let parts: Vec<&[u8]> = std::iter::once(&b"ERR Protocol error: "[..]).chain(parts.iter().copied()).collect();
         ReplyWriter::new(&mut self.output, ProtocolVersion::Resp2).error(&parts);
         self.session.resp.metrics.ended(kind);
-        ConnectionEnd::Close
+        SessionEnd::Close
     }
 
     /// Decides all pending throttles together.
@@ -240,14 +240,14 @@ impl<'a> RespConnection<'a> {
         self.session.decide_throttles(&mut self.pending, &mut self.output).await;
     }
 
-    async fn flush(&mut self) -> Result<(), ConnectionEnd> {
+    async fn flush(&mut self) -> Result<(), SessionEnd> {
         self.used = self.used.max(self.output.len());
         self.answered = 0;
         self.io.flush(&mut self.output).await
     }
 
     /// Waits for more bytes.
-    async fn read_more(&mut self) -> Result<(), ConnectionEnd> {
+    async fn read_more(&mut self) -> Result<(), SessionEnd> {
         self.make_room()?;
         let (auth_due, exec_due) = (self.auth_due(), self.exec_due());
         if !self.input.is_empty() {
@@ -260,25 +260,25 @@ impl<'a> RespConnection<'a> {
                 .await?
             {
                 self.read(ReadWait::RestOfCommand(command_due)).await.map_err(|stop| match stop {
-                    ConnectionEnd::TimedOut => {
+                    SessionEnd::TimedOut => {
                         self.end_with_error(RespFault::TooSlow, &[b"the rest of the command did not come in time"])
                     }
                     stop => stop,
                 })?;
             }
         } else if self.is_last {
-            return Err(ConnectionEnd::Close); // draining, and everything received is answered
+            return Err(SessionEnd::Close); // draining, and everything received is answered
         } else if !self.read_before_shrink(|| ReadWait::NextCommand(Some(LARGE_BUFFER_HOLD))).await? {
             let due = auth_due.into_iter().chain(exec_due);
             let max_wait = due.map(|due| due.saturating_duration_since(Instant::now())).chain(self.idle).min();
             self.read(ReadWait::NextCommand(max_wait)).await.map_err(|stop| match stop {
-                ConnectionEnd::TimedOut if auth_due.is_some_and(|due| due <= Instant::now()) => {
-                    ConnectionEnd::Fault(RespFault::Unauthenticated)
+                SessionEnd::TimedOut if auth_due.is_some_and(|due| due <= Instant::now()) => {
+                    SessionEnd::Fault(RespFault::Unauthenticated)
                 }
-                ConnectionEnd::TimedOut if exec_due.is_some_and(|due| due <= Instant::now()) => {
+                SessionEnd::TimedOut if exec_due.is_some_and(|due| due <= Instant::now()) => {
                     self.end_with_error(RespFault::TooSlow, &[b"EXEC did not come in time"])
                 }
-                ConnectionEnd::TimedOut => ConnectionEnd::Close,
+                SessionEnd::TimedOut => SessionEnd::Close,
                 stop => stop,
             })?;
         }
@@ -307,19 +307,19 @@ impl<'a> RespConnection<'a> {
     }
 
     /// Reads for a short time before large buffers are freed, so that a busy client keeps them. True if bytes arrived.
-    async fn read_before_shrink(&mut self, wait: impl Fn() -> ReadWait) -> Result<bool, ConnectionEnd> {
+    async fn read_before_shrink(&mut self, wait: impl Fn() -> ReadWait) -> Result<bool, SessionEnd> {
         if !self.holds_large_buffers() {
             return Ok(false);
         }
         let wait = wait();
         match self.read(wait).await {
             Ok(()) => Ok(true),
-            Err(ConnectionEnd::TimedOut)
+            Err(SessionEnd::TimedOut)
                 if matches!(wait, ReadWait::NextCommand(_)) && self.io.context.drain.has_begun() =>
             {
-                Err(ConnectionEnd::Close)
+                Err(SessionEnd::Close)
             }
-            Err(ConnectionEnd::TimedOut) => {
+            Err(SessionEnd::TimedOut) => {
                 self.shrink_buffers();
                 Ok(false)
             }
@@ -327,7 +327,7 @@ impl<'a> RespConnection<'a> {
         }
     }
 
-    async fn read(&mut self, wait: ReadWait) -> Result<(), ConnectionEnd> {
+    async fn read(&mut self, wait: ReadWait) -> Result<(), SessionEnd> {
         let room = self.input.capacity();
         self.io.read(&mut self.input, wait).await?;
         self.is_filled = self.input.len() >= room;
@@ -335,7 +335,7 @@ impl<'a> RespConnection<'a> {
     }
 
     /// Moves unread input to the front and reserves space behind it; more if the last read filled the buffer.
-    fn make_room(&mut self) -> Result<(), ConnectionEnd> {
+    fn make_room(&mut self) -> Result<(), SessionEnd> {
         self.used = self.used.max(self.input.len());
         if self.start == self.input.len() {
             self.input.clear();
@@ -357,7 +357,7 @@ impl<'a> RespConnection<'a> {
         let budget = &self.io.context.budget;
         let held = (held + self.session.queued_bytes()) as u64;
         let room = if is_authenticated { budget.reserve(held) } else { budget.reserve_unauthenticated(held) };
-        self.room = room.ok_or(ConnectionEnd::Fault(RespFault::NoMemory))?;
+        self.room = room.ok_or(SessionEnd::Fault(RespFault::NoMemory))?;
         Ok(())
     }
 

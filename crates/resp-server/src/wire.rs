@@ -31,7 +31,7 @@ pub(super) struct TimedStream<'a> {
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConnectionEnd {
+pub(super) enum SessionEnd {
     /// The client closed or broke the connection.
     Disconnected,
     /// No bytes arrived in time.
@@ -42,9 +42,9 @@ pub(super) enum ConnectionEnd {
     Fault(RespFault),
 }
 
-impl From<io::Error> for ConnectionEnd {
-    fn from(_: io::Error) -> ConnectionEnd {
-        ConnectionEnd::Disconnected // the client broke the connection: not an error of the server
+impl From<io::Error> for SessionEnd {
+    fn from(_: io::Error) -> SessionEnd {
+        SessionEnd::Disconnected // the client broke the connection: not an error of the server
     }
 }
 
@@ -69,7 +69,7 @@ impl<'a> TimedStream<'a> {
     }
 
     /// Reads bytes into the spare capacity of `input`.
-    pub(super) async fn read(&mut self, input: &mut Vec<u8>, wait: ReadWait) -> Result<(), ConnectionEnd> {
+    pub(super) async fn read(&mut self, input: &mut Vec<u8>, wait: ReadWait) -> Result<(), SessionEnd> {
         let TimedStream { stream, context, deadline, drain_begun, is_drain_registered } = self;
         let mut limit = match wait {
             ReadWait::NextCommand(None) => None,
@@ -98,16 +98,16 @@ impl<'a> TimedStream<'a> {
                 deadline.set(at);
                 is_set = true;
             }
-            deadline.poll(cx).map(|()| Err(ConnectionEnd::TimedOut))
+            deadline.poll(cx).map(|()| Err(SessionEnd::TimedOut))
         });
         match read.await?? {
-            0 => Err(ConnectionEnd::Disconnected),
+            0 => Err(SessionEnd::Disconnected),
             _ => Ok(()),
         }
     }
 
     /// Writes the output.
-    pub(super) async fn flush(&mut self, output: &mut Vec<u8>) -> Result<(), ConnectionEnd> {
+    pub(super) async fn flush(&mut self, output: &mut Vec<u8>) -> Result<(), SessionEnd> {
         if output.is_empty() {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl<'a> TimedStream<'a> {
         poll_fn(|cx| {
             while let Some(rest) = output.get(written..).filter(|rest| !rest.is_empty()) {
                 match pin!(&mut *stream).poll_write(cx, rest) {
-                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(ConnectionEnd::Disconnected)),
+                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(SessionEnd::Disconnected)),
                     Poll::Ready(Ok(some)) => written += some,
                     Poll::Pending => {
                         let at = Instant::now() + limits.write_timeout;
@@ -126,11 +126,11 @@ impl<'a> TimedStream<'a> {
                             // Unread replies take from the byte budget.
                             reservation = budget.reserve(rest.len() as u64);
                             if reservation.is_none() {
-                                return Poll::Ready(Err(ConnectionEnd::Fault(RespFault::NoMemory)));
+                                return Poll::Ready(Err(SessionEnd::Fault(RespFault::NoMemory)));
                             }
                             deadline.set(at);
                         }
-                        return deadline.poll(cx).map(|()| Err(ConnectionEnd::Fault(RespFault::TooSlow)));
+                        return deadline.poll(cx).map(|()| Err(SessionEnd::Fault(RespFault::TooSlow)));
                     }
                 }
             }
@@ -141,7 +141,7 @@ impl<'a> TimedStream<'a> {
         if matches!(stream, Stream::Tls(_)) {
             timeout(limits.write_timeout, stream.flush())
                 .await
-                .map_err(|_| ConnectionEnd::Fault(RespFault::TooSlow))??;
+                .map_err(|_| SessionEnd::Fault(RespFault::TooSlow))??;
         }
         Ok(())
     }

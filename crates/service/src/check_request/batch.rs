@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::body_error::{BodyErrorCode, fault, within};
-use super::fields::{CheckRequest, CheckRequestSeed, TextSeed, among, put, shown};
+use super::fields::{CheckRequest, CheckRequestSeed};
+use super::values::{TextSeed, among, put, shown};
 
 /// Most requests of a batch.
 pub const BATCH_MAX: usize = 1000;

@@ -10,7 +10,7 @@ use tollgate_rules::check::METERS_MAX;
 use tollgate_rules::key::is_attribute;
 
 use super::body_error::{BodyErrorCode, COST_WANTED, fault, within};
-use super::fields::{COST_MAX, CostSeed, TextSeed, shown};
+use super::values::{COST_MAX, CostSeed, TextSeed, shown};
 
 pub(super) const COSTS_WANTED: &str = "should be an object of amounts, such as {\"output_tokens\":4096}";
 

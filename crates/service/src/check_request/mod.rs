@@ -6,6 +6,7 @@ mod body_error;
 mod costs;
 mod fields;
 mod receipt;
+mod values;
 
 use std::marker::PhantomData;
 
@@ -13,8 +14,9 @@ use serde::de::DeserializeSeed;
 
 pub use self::batch::BATCH_MAX;
 pub use self::body_error::BodyError;
-pub use self::fields::{COST_MAX, CheckRequest, RequestLists};
+pub use self::fields::{CheckRequest, RequestLists};
 pub use self::receipt::ReceiptBody;
+pub use self::values::COST_MAX;
 
 use self::batch::BatchSeed;
 use self::body_error::EXAMPLE;

@@ -9,7 +9,7 @@ use tollgate_core::Request;
 
 use super::body_error::{BodyErrorCode, fault, within};
 use super::costs::{COSTS_WANTED, CostsSeed, MeterCosts};
-use super::fields::{CostSeed, TextSeed, among, in_cost, put, shown, text};
+use super::values::{CostSeed, TextSeed, among, in_cost, put, shown, text};
 
 /// A receipt, and amounts by meter.
 #[derive(Debug)]

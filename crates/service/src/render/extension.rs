@@ -5,7 +5,6 @@ use tollgate_engine::ExtensionDenial;
 
 use super::body::{number, number_or_null, string};
 use crate::Reply;
-use crate::refusal::write_json;
 
 /// Fills the reply: nothing was charged, and the receipt that was sent is still good. The status is 429 if the caller
 /// wants denials as a status, otherwise 200.
@@ -15,8 +14,11 @@ pub fn write_extension_denial(denial: &ExtensionDenial, refuse_by_status: bool, 
         Wait::For(span) if !slot_lost => Some(span),
         _ => None,
     };
-    write_json(if refuse_by_status { 429 } else { 200 }, "{\"extended\":false,\"rule\":", reply);
-    let out = &mut reply.body;
+    let Reply { status, fields, body: out, .. } = reply.emptied();
+    *status = if refuse_by_status { 429 } else { 200 };
+    fields.push("Content-Type", "application/json");
+    fields.push("Cache-Control", "no-store");
+    out.extend_from_slice(b"{\"extended\":false,\"rule\":");
     match rule {
         Some(rule) => string(out, rule),
         None => out.extend_from_slice(b"null"),
@@ -36,6 +38,6 @@ pub fn write_extension_denial(denial: &ExtensionDenial, refuse_by_status: bool, 
     }
     out.push(b'}');
     if let Some(wait) = wait {
-        reply.fields.push("Retry-After", &wait.secs_ceil().to_string());
+        fields.push("Retry-After", &wait.secs_ceil().to_string());
     }
 }
