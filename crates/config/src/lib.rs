@@ -22,6 +22,7 @@ mod file;
 mod grpc;
 mod origin;
 mod parse;
+pub mod ratelimit_env;
 mod reference;
 mod resp;
 mod setting;

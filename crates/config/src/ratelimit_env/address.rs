@@ -1,7 +1,8 @@
 //! Addresses in the variables of envoyproxy/ratelimit.
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::environment::RatelimitEnv;
-use crate::url_encoding::url_component;
 
 /// The listen address; `None` if the port is invalid.
 pub(super) fn listen(host: &str, port: &str) -> Option<String> {
@@ -49,8 +50,9 @@ fn hosts(list: &str) -> String {
 
 /// The credentials of `password` or `user:password`.
 fn login(auth: &str) -> String {
+    let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
     match auth.split_once(':') {
-        Some((user, password)) => format!("{}:{}@", url_component(user), url_component(password)),
-        None => format!(":{}@", url_component(auth)),
+        Some((user, password)) => format!("{}:{}@", encoded(user), encoded(password)),
+        None => format!(":{}@", encoded(auth)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_config::Setting;
+use crate::Setting;
 
 use super::environment::{RatelimitEnv, boolean};
 use super::variables::{BOOLEANS, VARIABLES, VariableSupport};
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn settings_exist() {
         for name in translated(&[("GRPC_SERVER_USE_TLS", "true"), ("GRPC_SERVER_TLS_CERT", "c")]).settings.keys() {
-            assert!(tollgate_config::Setting::named(name).is_some(), "{name}");
+            assert!(crate::Setting::named(name).is_some(), "{name}");
         }
     }
 
@@ -321,7 +321,7 @@ mod tests {
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             let translated = translate(&variables);
             assert_eq!(translated.settings.get("store").map(String::as_str), Some(*url), "{:?}", translated.problems);
-            assert!(tollgate_config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
+            assert!(crate::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
         }
     }
 }

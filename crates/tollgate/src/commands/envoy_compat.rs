@@ -1,17 +1,11 @@
 //! `tollgate envoy-compat`: a drop-in replacement of envoyproxy/ratelimit, with the same variables, ports and files.
 
-mod address;
-mod duration;
-mod environment;
-mod translate;
-mod variables;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, bail};
+use tollgate_config::ratelimit_env::{TranslatedSettings, translate};
 
-use self::translate::{TranslatedSettings, translate};
 use super::serve;
 use crate::exit::Exit;
 use crate::output::Output;
