@@ -37,7 +37,7 @@ enum Turn {
 /// How long a store remembers that a reservation was settled or extended: callers without a response retry within
 /// seconds. A receipt that comes back later refunds nothing twice, but may charge twice: once more for what it was
 /// settled above its estimate.
-const REMEMBERED: Span = Span::from_secs(600);
+const REMEMBERED: Span = Span::from_secs(60);
 
 /// The owner of the buckets that remember settlements.
 const SETTLEMENTS: u32 = u32::from_le_bytes(*b"once");

@@ -49,8 +49,9 @@ fn rule_json(usage: &RuleUsage, wall: tollgate_core::Time) -> Value {
         set("reset_at", json!(wall.after(*reset_after).secs_ceil()));
     }
     if let Some((start, end)) = period {
-        let end = end.map(|end| datetime::display(end.nanos()));
-        set("period", json!({ "start": datetime::display(start.nanos()), "end": end }));
+        let bounds = end.map(|end| [start.nanos(), end.nanos()].map(datetime::display));
+        let [start, end] = bounds.map_or([None, None], |bounds| bounds.map(Some));
+        set("period", json!({ "start": start, "end": end }));
     }
     if !assumed.is_empty() {
         set("assumed", json!(assumed));

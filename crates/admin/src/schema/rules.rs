@@ -115,6 +115,7 @@ pub(super) fn document() -> Value {
         "meter": meter(),
         "unmetered": word(&["skip", "reject"], "What happens to requests that carry none of its meters."),
         "limit": builders::reference("Limit"),
+        "quota": quota(),
         "unlimited": flag("Exempts what it matches."),
         "replaces": json!({
             "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string", "minLength": 1 } }],
@@ -168,6 +169,30 @@ fn key_by() -> Value {
     json!({
         "anyOf": [attribute, { "type": "array", "items": attribute, "minItems": 1, "maxItems": 8 }],
         "description": "What requests are counted by: `api_key`, `user_id:endpoint`, `api_key|ip`, `global`.",
+    })
+}
+
+fn quota() -> Value {
+    let percent = |text: &str| json!({ "type": "string", "pattern": "^([1-9][0-9]?|100)%$", "description": text });
+    json!({
+        "type": "object",
+        "description": "Instead of a limit: an amount per calendar period.",
+        "required": ["amount", "every"],
+        "additionalProperties": false,
+        "properties": {
+            "amount": count("Units per period; 0 refuses everything.", check::REQUESTS_MAX),
+            "every": word(&["day", "week", "month", "year", "never"], "The period; never is one amount for ever."),
+            "time_zone": json!({ "type": "string", "minLength": 1, "description": "A zone of the IANA database; UTC by default." }),
+            "anchor": json!({ "type": ["string", "integer"], "description": "Where a period starts: a time, a weekday, a day of the month, or MM-DD." }),
+            "rollover": percent("Most that is carried into the next period."),
+            "overdraft": percent("Admitted above the amount."),
+            "marks": json!({
+                "type": "array",
+                "maxItems": 16,
+                "items": { "type": "string", "pattern": "^([1-9][0-9]?|1[0-9][0-9]|200)%$" },
+                "description": "Percentages that are reported when usage reaches them.",
+            }),
+        },
     })
 }
 

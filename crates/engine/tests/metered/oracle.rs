@@ -24,7 +24,7 @@ const RULES: &str = "rules:
 const SLOTS: usize = 3;
 const TTL: u64 = 60;
 /// How long old receipts are void. The model does not use them later.
-const REMEMBERED: u64 = 600;
+const REMEMBERED: u64 = 60;
 
 /// Requests, tokens in and tokens out.
 type Amounts = [u64; 3];

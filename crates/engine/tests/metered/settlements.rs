@@ -108,7 +108,7 @@ async fn what_is_never_settled_stays_charged_and_its_slot_returns() {
     assert_eq!(fleet.usage().await, [1, 100, 50, 300, 0]);
 }
 
-/// The turn is forgotten after ten minutes; the hour is not over, and the numbers of the charges are still known.
+/// The turn is forgotten after a minute; the hour is not over, and the numbers of the charges are still known.
 #[tokio::test]
 async fn a_forgotten_turn_refunds_nothing_twice() {
     let fleet = fleet(RULES);

@@ -82,6 +82,16 @@ fn rules_that_cannot_match_are_named() {
 }
 
 #[test]
+fn rules_of_different_meters_and_calendars_do_not_shadow_each_other() {
+    let rules = "rules:
+  - limit: { requests: 60, window: 1m }
+  - { meter: output_tokens, limit: { amount: 8000, window: 1m } }
+  - { name: utc, quota: { amount: 100, every: month } }
+  - { name: berlin, quota: { amount: 200, every: month, time_zone: Europe/Berlin } }";
+    assert_eq!(codes(rules), NONE);
+}
+
+#[test]
 fn costs_that_cannot_fit_are_named() {
     assert_eq!(codes("rules:\n  - { cost: 11, limit: { requests: 10, window: 1s } }"), ["2:cost-never-fits"]);
     assert_eq!(codes("rules:\n  - { cost: 10, limit: { requests: 10, window: 1s } }"), NONE);

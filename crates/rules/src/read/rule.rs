@@ -78,8 +78,12 @@ pub(crate) fn read_rule(value: FieldValue<'_>, file: Spelling, problems: &mut Pr
         (Some(value), None) => read_limit(value, problems),
         (None, Some(value)) => read_quota(value, problems),
         (Some(_), Some(quota)) => {
-            let message = format!("{} has both `limit` and `quota`", value.path.title());
-            problems.push(quota.problem("misplaced-field", message).help("make them two rules: both will apply"));
+            let before = problems.len();
+            let _ = read_quota(quota, problems);
+            if problems.len() == before {
+                let message = format!("{} has both `limit` and `quota`", value.path.title());
+                problems.push(quota.problem("misplaced-field", message).help("make them two rules: both will apply"));
+            }
             None
         }
         (None, None) => {

@@ -22,7 +22,7 @@ async fn usage_names_what_is_used_and_charges_nothing() {
     for _ in 0..2 {
         let answer = rig.call("GET", "/v1/usage?client_key=user%3A1", "", "").await;
         let json = answer.json();
-        let [monthly, rate, streams] = json["rules"].as_array().unwrap().as_slice() else { panic!("{json}") };
+        let [monthly, rate, trial, streams] = json["rules"].as_array().unwrap().as_slice() else { panic!("{json}") };
         assert_eq!((answer.status, &json["namespace"]), (200, &json!("default")));
         assert_eq!(
             (&monthly["rule"], &monthly["used"], &monthly["limit"], &monthly["remaining"]),
@@ -32,6 +32,7 @@ async fn usage_names_what_is_used_and_charges_nothing() {
         let [start, end] = ["start", "end"].map(|bound| monthly["period"][bound].as_str().unwrap().to_owned());
         assert!(start < end && [&start, &end].iter().all(|bound| bound.ends_with(":00:00Z")), "{start} to {end}");
         assert_eq!((&rate["used"], &rate["assumed"]), (&json!(1), &json!(["endpoint"])));
+        assert_eq!(trial["assumed"], json!(["tier"]));
         assert_eq!((&streams["rule"], &streams["used"]), (&json!("streams"), &json!(0)));
     }
 }
@@ -53,6 +54,7 @@ async fn shadow_and_lifetime_are_marked() {
     let json = rig.call("GET", "/v1/usage?client_key=user:9", "", "").await.json();
     let trial = json["rules"].as_array().unwrap().iter().find(|rule| rule["rule"] == "trial").unwrap().clone();
     assert_eq!((&trial["shadow"], &trial["period"]["end"]), (&json!(true), &json!(null)));
+    assert_eq!(trial["period"]["start"], json!(null));
     assert_eq!(trial.get("reset_at"), None, "it never starts anew");
 }
 
