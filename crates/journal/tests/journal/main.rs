@@ -1,5 +1,7 @@
 //! The journal over real files: what is read back, and what faults of the disk cost.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 mod faulty_disk;
 
 use std::collections::HashMap;
