@@ -1,9 +1,9 @@
 //! A rule with every default filled in, as JSON.
 
 use serde_json::{Map, Value, json};
-use tollgate_core::{Limit, Request, Span};
+use tollgate_core::{Limit, Quota, Request, Span, Time};
 use tollgate_rules::spec::{Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, MeterSpec, Missing, OnFail};
-use tollgate_rules::{PathCase, duration};
+use tollgate_rules::{PathCase, datetime, duration};
 use tollgate_ruleset::Rule;
 
 /// Nanoseconds in which one unit is replenished.
@@ -97,9 +97,7 @@ pub fn limit_json(spec: &LimitSpec, limit: &Limit) -> Value {
             json!({ "requests": queue.requests(), "window": window, "max_delay": max_delay })
         }
         Limit::Gcra(gcra) => json!({ "requests": gcra.requests(), "window": window, "burst": gcra.burst() }),
-        Limit::Quota(quota) => json!({
-            "amount": quota.amount(), "overdraft": quota.overdraft(), "rollover": quota.rollover(), "window": window,
-        }),
+        Limit::Quota(quota) => quota_json(spec, quota),
         other => {
             let align = if spec.align == Align::Key { "key" } else { "clock" };
             json!({ "requests": other.requests(), "window": window, "align": align })
@@ -109,6 +107,26 @@ pub fn limit_json(spec: &LimitSpec, limit: &Limit) -> Value {
         fields.extend(more);
     }
     fields
+}
+
+/// A quota; with the period of the request, where there is one.
+fn quota_json(spec: &LimitSpec, quota: &Quota) -> Value {
+    let mut fields = Map::new();
+    let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    set("amount", json!(quota.amount()));
+    set("overdraft", json!(quota.overdraft()));
+    set("rollover", json!(quota.rollover()));
+    if let Some(own) = &spec.quota {
+        set("every", json!(own.calendar.every().name()));
+        set("time_zone", json!(own.calendar.zone().name()));
+        set("anchor", json!(own.calendar.anchor().to_string()));
+        set("marks", json!(own.marks));
+    }
+    if quota.start() > Time::ZERO {
+        let [start, end] = [quota.start(), quota.end()].map(|bound| datetime::display(bound.nanos()));
+        set("period", json!({ "start": start, "end": end }));
+    }
+    fields.into()
 }
 
 fn matches_json(matches: &MatchSpec) -> Value {

@@ -132,6 +132,7 @@ pub(super) fn limit_text(rule: &Value) -> String {
     let has = |name: &str| limit.get(name).is_some();
     match count("capacity") {
         0 => format!("{name}, lets nothing pass"),
+        _ if has("every") => quota_text(limit),
         _ if has("slots") => format!("{name}, {} slots of {} each", count("slots"), time("slot_ttl")),
         most if has("max_delay") => {
             format!("{name} as queue, {rate}, waits up to {}, {most} at most", time("max_delay"))
@@ -142,6 +143,18 @@ pub(super) fn limit_text(rule: &Value) -> String {
         }
         _ if string(limit, "align") == Some("key") => format!("{name}, {rate}, windows offset by key"),
         _ => format!("{name}, {rate}"),
+    }
+}
+
+/// The amount, and the period of the request if there is one: a client may have a calendar of its own.
+fn quota_text(limit: &Value) -> String {
+    let word = |name: &str| string(limit, name).unwrap_or("?");
+    let amount = format!("quota, {} per {}", number(limit, "amount").unwrap_or(0), word("every"));
+    let bound = |name: &str| limit.get("period").and_then(|period| string(period, name));
+    match (bound("start").zip(bound("end")), word("every")) {
+        (_, "never") => format!("quota, {} in all", number(limit, "amount").unwrap_or(0)),
+        (Some((start, end)), _) => format!("{amount}, from {start} to {end}"),
+        (None, _) => format!("{amount}, from {} in {}", word("anchor"), word("time_zone")),
     }
 }
 

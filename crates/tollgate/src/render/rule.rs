@@ -4,6 +4,10 @@ use serde_json::{Map, Value};
 
 /// `10 per 1s, burst 20`, `5000 slots`, `unlimited`.
 pub fn limit_words(rule: &Value) -> String {
+    let quota = rule.get("quota").or_else(|| rule.get("limit").filter(|limit| limit.get("every").is_some()));
+    if let Some(quota) = quota.filter(|quota| quota.is_object()) {
+        return quota_words(rule, quota);
+    }
     let Some(limit) = rule.get("limit").and_then(Value::as_object) else {
         return if rule.get("unlimited") == Some(&Value::Bool(true)) { "unlimited" } else { "-" }.to_owned();
     };
@@ -17,9 +21,23 @@ pub fn limit_words(rule: &Value) -> String {
     };
     words.extend(word("burst").map(|burst| format!("burst {burst}")));
     words.extend(word("max_delay").map(|delay| format!("waits up to {delay}")));
-    words.extend(rule.get("meter").filter(|meter| *meter != "requests").map(|meter| format!("meter {}", plain(meter))));
+    words.extend(meter_words(rule));
     words.extend(word("algorithm").filter(|name| !["token_bucket", "concurrency"].contains(&name.as_str())));
     words.join(", ")
+}
+
+/// `2000000 per month, meter output_tokens, quota`.
+fn quota_words(rule: &Value, quota: &Value) -> String {
+    let amount = match member(quota, "every").as_str() {
+        "never" => format!("{} in all", member(quota, "amount")),
+        every => format!("{} per {every}", member(quota, "amount")),
+    };
+    let words = std::iter::once(amount).chain(meter_words(rule)).chain(["quota".to_owned()]);
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn meter_words(rule: &Value) -> Option<String> {
+    rule.get("meter").filter(|meter| *meter != "requests").map(|meter| format!("meter {}", plain(meter)))
 }
 
 /// `tier: free; endpoint: POST /api/*`, or `every request`.
@@ -88,6 +106,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn quotas_read_as_they_are_sold() {
+        let monthly = json!({ "quota": { "amount": 2000000, "every": "month" }, "meter": "output_tokens" });
+        assert_eq!(limit_words(&monthly), "2000000 per month, meter output_tokens, quota");
+        let trial = json!({ "limit": { "algorithm": "quota", "amount": 3, "every": "never" } });
+        assert_eq!(limit_words(&trial), "3 in all, quota");
+    }
 
     #[test]
     fn a_rule_fits_into_a_line() {
