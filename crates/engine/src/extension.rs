@@ -77,11 +77,17 @@ impl<S: Store> Engine<S> {
                 return Ok(denial.map_or(Extension::Replaced, Extension::Denied));
             }
         }
+        let mut joined: SmallVec<[Receipt; 1]> = SmallVec::new();
         for ((index, charge), outcome) in charged.iter().zip(&charges).zip(&outcomes) {
             let Some(entry) = reservation.entries.get_mut(*index) else { continue };
             if outcome.allowed && entry.slot().is_none() {
-                entry.extend(Receipt::of(charge, outcome));
+                let spent = entry.extend(Receipt::of(charge, outcome));
+                joined.extend(spent.map(|receipt| Receipt { units: 0, ..receipt }));
             }
+        }
+        if !joined.is_empty() {
+            // Uses up its number and refunds nothing. If the store does not answer, the turn protects it for a while.
+            let _ = self.give_back_to(reservation.local, &joined).await;
         }
         reservation.costs = reservation.costs.added(more);
         reservation.step += 1;

@@ -105,31 +105,32 @@ impl Reserved {
     }
 
     /// Adds the receipt of an extension. Charges of one window are one charge, and so are charges of a token bucket
-    /// without another charge in between.
-    pub(crate) fn extend(&mut self, receipt: Receipt) {
+    /// without another charge in between. Returns a receipt that was joined with an older one: its number is to be
+    /// spent, or an older version of the reservation could refund it.
+    pub(crate) fn extend(&mut self, receipt: Receipt) -> Option<Receipt> {
         if let Some(last) = self.pieces.last_mut()
             && (stamp_after(last, receipt.units), last.owner) == (receipt.stamp, receipt.owner)
         {
-            return join(last, receipt.units);
+            join(last, receipt.units);
+            return None;
         }
         self.pieces.push(receipt);
-        if self.pieces.len() > PIECES_MAX {
-            self.join_oldest();
-        }
+        if self.pieces.len() > PIECES_MAX { self.join_oldest() } else { None }
     }
 
     /// Joins the two oldest charges of one owner: a bucket and its overflow bucket are two owners.
-    fn join_oldest(&mut self) {
+    fn join_oldest(&mut self) -> Option<Receipt> {
         let same = |old: usize| {
             let owner = self.pieces.get(old)?.owner;
             let newer = self.pieces.iter().skip(old + 1).position(|piece| piece.owner == owner)?;
             Some((old, old + 1 + newer))
         };
-        let Some((old, newer)) = (0..self.pieces.len()).find_map(same) else { return };
-        let units = self.pieces.remove(newer).units;
+        let (old, newer) = (0..self.pieces.len()).find_map(same)?;
+        let joined = self.pieces.remove(newer);
         if let Some(piece) = self.pieces.get_mut(old) {
-            join(piece, units);
+            join(piece, joined.units);
         }
+        Some(joined).filter(|joined| joined.number.is_some())
     }
 }
 

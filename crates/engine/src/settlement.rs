@@ -165,7 +165,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    async fn give_back_to(&self, local: bool, back: &[Receipt]) -> Result<usize, StoreError> {
+    pub(crate) async fn give_back_to(&self, local: bool, back: &[Receipt]) -> Result<usize, StoreError> {
         match local {
             true => Ok(self.fallback.give_back_now(back)),
             false => self.store.give_back(back).await,

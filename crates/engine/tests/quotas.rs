@@ -132,3 +132,30 @@ rules:
     assert_eq!(denied.deciding_rule().map(|(rule, _)| rule.name.as_str()), Some("tokens"));
     assert_eq!(remaining(&engine, user("1")), 1, "nothing was charged, and a request without tokens meets one rule");
 }
+
+#[test]
+fn clients_that_share_a_bucket_share_its_periods() {
+    let rules = "
+rules:
+  - { name: daily, key_by: org, quota: { amount: 100, every: day } }
+  - { name: all, key_by: global, quota: { amount: 1000, every: day } }
+clients:
+  - { client_key: 'user:tokyo', org: acme, time_zone: Asia/Tokyo }
+  - { client_key: 'user:berlin', org: acme, time_zone: Europe/Berlin }
+  - { client_key: 'user:own', org: other }
+  - { client_key: 'org:other', time_zone: Asia/Tokyo }
+";
+    let (engine, clock) = engine(rules, "2026-11-18T12:00:00Z");
+    let resets = |id: &str| {
+        let decision = engine.decide_now(&user(id));
+        decision
+            .rulings()
+            .iter()
+            .map(|ruling| clock_after(&clock, ruling.outcome.unwrap().reset_after))
+            .collect::<Vec<_>>()
+    };
+    let midnight = at("2026-11-19T00:00:00Z");
+    assert_eq!(resets("tokyo"), [midnight, midnight], "not by the calendar of one member");
+    assert_eq!(resets("berlin"), [midnight, midnight]);
+    assert_eq!(resets("own"), [at("2026-11-18T15:00:00Z"), midnight], "by that of the organisation");
+}

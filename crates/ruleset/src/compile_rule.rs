@@ -2,16 +2,27 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tollgate_core::{KeyHasher, LeaseSize, LimitError, Owner, Secret, Sharing};
+use tollgate_core::{Attribute, KeyHasher, LeaseSize, LimitError, Owner, Secret, Sharing};
+use tollgate_rules::KeyBy;
 use tollgate_rules::spec::{Consistency, Cost, LeaseSpec, MatchSpec, MeterSpec, RuleSpec};
 
 use super::attributes::Attributes;
 use super::input::{CompileOptions, Defaults};
 use super::naming::GeneratedName;
-use super::quota::CompiledQuota;
+use super::quota::{CalendarAttributes, CompiledQuota};
 use super::rule::{Conditions, RuleBody, limit_of};
-use crate::directory::{CLIENT_ANCHOR, CLIENT_TIME_ZONE};
+use crate::directory::{CLIENT_ANCHOR, CLIENT_TIME_ZONE, ORG_ANCHOR, ORG_TIME_ZONE};
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
+
+/// Attributes that identify one client, and one organisation.
+const CLIENTS: [Attribute; 4] = [Attribute::ClientKey, Attribute::ApiKey, Attribute::UserId, Attribute::Ip];
+const ORGS: [Attribute; 1] = [Attribute::Org];
+
+/// Whether a part of the key is always one of these attributes.
+fn identifies(key_by: &KeyBy, attributes: &[Attribute]) -> bool {
+    let is_one = |name: &String| Attribute::from_name(name).is_some_and(|attribute| attributes.contains(&attribute));
+    key_by.parts.iter().any(|part| part.iter().all(is_one))
+}
 
 /// Compiles a rule with a [key](Defaults::fill) and a name, its own or a generated one.
 pub(super) fn compile_body(
@@ -30,8 +41,14 @@ pub(super) fn compile_body(
         calendar: quota.calendar,
         rollover: quota.rollover,
         overdraft: quota.overdraft,
-        time_zone: attributes.intern(CLIENT_TIME_ZONE),
-        anchor: attributes.intern(CLIENT_ANCHOR),
+        of_client: identifies(&key_by, &CLIENTS).then(|| CalendarAttributes {
+            time_zone: attributes.intern(CLIENT_TIME_ZONE),
+            anchor: attributes.intern(CLIENT_ANCHOR),
+        }),
+        of_org: (identifies(&key_by, &CLIENTS) || identifies(&key_by, &ORGS)).then(|| CalendarAttributes {
+            time_zone: attributes.intern(ORG_TIME_ZONE),
+            anchor: attributes.intern(ORG_ANCHOR),
+        }),
     });
     let mut hasher = KeyHasher::new(options.secret);
     let mut public = KeyHasher::new(Secret::new([0; 16]));

@@ -12,7 +12,16 @@ pub(super) struct CompiledQuota {
     pub(super) calendar: Calendar,
     pub(super) rollover: u32,
     pub(super) overdraft: u32,
-    /// Attributes with the calendar of a client.
+    /// Attributes with the calendar of the client, where the key of the rule identifies one: clients that share a bucket
+    /// share its periods.
+    pub(super) of_client: Option<CalendarAttributes>,
+    /// Attributes with the calendar of the organisation, where the key identifies a client or an organisation.
+    pub(super) of_org: Option<CalendarAttributes>,
+}
+
+/// The attributes of a directory that hold a calendar.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CalendarAttributes {
     pub(super) time_zone: AttrId,
     pub(super) anchor: AttrId,
 }
@@ -24,7 +33,13 @@ impl CompiledQuota {
         let Limit::Quota(quota) = limit else { return limit };
         let amount = quota.amount();
         let part = |percent: u32| u64::try_from(u128::from(amount) * u128::from(percent) / 100).unwrap_or(u64::MAX);
-        let bounds = bounds_at(self.calendar_of(value_of(self.time_zone), value_of(self.anchor)), wall);
+        let known = |which: fn(&CalendarAttributes) -> AttrId| {
+            let owners = [&self.of_client, &self.of_org].into_iter().flatten();
+            owners.map(which).find_map(&value_of)
+        };
+        let calendar =
+            self.calendar_of(known(|attributes| attributes.time_zone), known(|attributes| attributes.anchor));
+        let bounds = bounds_at(calendar, wall);
         let dated = Quota::new(amount, bounds.start, bounds.end, bounds.next_end).unwrap_or(quota);
         Limit::Quota(dated.with_overdraft(part(self.overdraft)).with_rollover(part(self.rollover)))
     }

@@ -2,7 +2,7 @@
 //!
 //! The caller holds the state as a signed receipt. The store guarantees that a receipt refunds once and charges once.
 
-use tollgate_core::Span;
+use tollgate_core::{Purpose, Span};
 use tollgate_engine::{Decision, Extension, ExtensionDenial, Reservation, Settled, random_slot};
 
 use crate::CheckRequest;
@@ -28,6 +28,8 @@ impl Service {
         let start = self.clock.now();
         let (decision, reservation) = self.engine.reserve(&request).await;
         self.record_latency(start);
+        // A look holds nothing, so there is nothing to settle.
+        let reservation = reservation.filter(|_| request.purpose != Purpose::Peek);
         (decision, reservation.map(|reservation| self.sign(reservation)))
     }
 

@@ -135,3 +135,25 @@ async fn with_limits_off_nothing_changes() {
     assert_eq!((settled, fleet.store.calls()), (Ok(Settled::default()), (0, 0)));
     assert_eq!(fleet.usage().await, [1, 100, 50, 300, 1]);
 }
+
+/// Charges of a log are not one charge: beyond eight the oldest are joined, and the numbers of joined ones are spent.
+#[tokio::test]
+async fn an_old_version_of_a_long_stream_refunds_nothing_that_was_settled() {
+    let rules = "rules: [{ name: log, key_by: user_id, meter: output_tokens, limit: { amount: 1000, window: 1h, algorithm: sliding_window_log } }]";
+    let fleet = fleet(rules);
+    let step = [("output_tokens", 10)];
+    let mut versions = vec![fleet.reserved(&step).await];
+    for _ in 0..12 {
+        fleet.clock.advance(Span::SECOND);
+        let last = versions.last().expect("there is one");
+        versions.push(granted(fleet.here.extend(opened(last), &step).await.unwrap()));
+    }
+    let used = || async { fleet.usage().await[0] };
+    fleet.here.settle_costs(opened(versions.last().expect("there is one")), &[]).await.unwrap();
+    assert_eq!(used().await, 130);
+    for version in &versions {
+        fleet.clock.advance(Span::from_secs(61));
+        fleet.there.settle_costs(opened(version), &[("output_tokens", 0)]).await.unwrap();
+        assert_eq!(used().await, 130);
+    }
+}

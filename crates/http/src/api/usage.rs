@@ -1,5 +1,6 @@
 //! `GET /v1/usage?client_key=…`: what a client has used of every rule. Nothing is charged.
 
+use tollgate_service::check_request::BodyError;
 use tollgate_service::refusal::{OTHER_NAMESPACE, STORE_UNAVAILABLE, write_body_error, write_json};
 use tollgate_service::render::{ProblemDetails, write_problem};
 use tollgate_service::{CheckRequest, Reply, UsageRejection};
@@ -18,10 +19,22 @@ impl UsageQuery {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         UsageQuery { call, attributes: pairs.into_owned().collect() }
     }
+
+    /// A parameter that is there twice.
+    fn repeated(&self) -> Option<&str> {
+        let earlier = |index: usize, name: &str| self.attributes.iter().take(index).any(|(other, _)| other == name);
+        let mut all = self.attributes.iter().enumerate();
+        all.find(|(index, (name, _))| earlier(*index, name)).map(|(_, (name, _))| name.as_str())
+    }
 }
 
 impl CheckApi {
     pub(crate) async fn usage(&self, query: &UsageQuery, reply: &mut Reply) {
+        if let Some(name) = query.repeated() {
+            let field = name.chars().take(64).filter(char::is_ascii_graphic).collect();
+            let detail = "is there twice".to_owned();
+            return write_body_error(&BodyError { code: "duplicate_field", field, detail }, reply);
+        }
         let value = |wanted: &str| query.attributes.iter().find(|(name, _)| name == wanted);
         let namespace = value("namespace").map_or("", |(_, namespace)| namespace.as_str());
         let attributes = query.attributes.iter().filter(|(name, _)| name != "namespace");

@@ -53,7 +53,7 @@ impl DirectoryBuilder {
     /// Adds a client.
     pub fn client(&mut self, client: &ClientSpec) {
         let digest = self.digest(&client.client_key);
-        let profile = self.profile(attributes_of(client));
+        let profile = self.profile(attributes_of(client, &Identity::of(&client.client_key)));
         self.clients.push((digest, profile));
     }
 

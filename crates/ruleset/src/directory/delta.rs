@@ -82,7 +82,7 @@ impl Delta {
             (None, Some(index)) => self.count_entry(base.entry(index), -1),
             (None, None) => {}
         }
-        let replaced = self.read(base, known);
+        let replaced = self.read(base, known, &identity);
         self.count_entry(replaced.entry(base), 1);
         match replaced.attributes.is_empty() && replaced.overrides.is_empty() {
             true if in_base.is_none() => {
@@ -95,9 +95,9 @@ impl Delta {
         }
     }
 
-    fn read(&mut self, base: &Base, known: &DirectoryRecord) -> Replaced {
+    fn read(&mut self, base: &Base, known: &DirectoryRecord, identity: &Identity<'_>) -> Replaced {
         let mut attributes = Vec::new();
-        for (name, value) in known.client.iter().flat_map(attributes_of) {
+        for (name, value) in known.client.iter().flat_map(|client| attributes_of(client, identity)) {
             let number = number(&base.attributes, &mut self.attributes, name);
             attributes.extend(u16::try_from(number).ok().map(|name| (name, Box::from(value))));
         }

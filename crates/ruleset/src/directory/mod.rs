@@ -200,6 +200,9 @@ impl<'a> DirectoryEntry<'a> {
 /// when its own quota starts anew.
 pub(crate) const CLIENT_TIME_ZONE: &str = "@time_zone";
 pub(crate) const CLIENT_ANCHOR: &str = "@anchor";
+/// The same for organisations.
+pub(crate) const ORG_TIME_ZONE: &str = "@org_time_zone";
+pub(crate) const ORG_ANCHOR: &str = "@org_anchor";
 
 /// True for a name that only a directory can set: what a request sends under it is ignored.
 #[inline]
@@ -218,20 +221,23 @@ fn first_names() -> NameTable {
 }
 
 /// The name under which an attribute of a client is kept: its calendar under one that requests cannot send.
-fn stored_name(name: &str) -> &str {
-    match name {
-        spec::TIME_ZONE => CLIENT_TIME_ZONE,
-        spec::ANCHOR => CLIENT_ANCHOR,
-        name => name,
+fn stored_name(name: &str, is_org: bool) -> &str {
+    match (name, is_org) {
+        (spec::TIME_ZONE, false) => CLIENT_TIME_ZONE,
+        (spec::ANCHOR, false) => CLIENT_ANCHOR,
+        (spec::TIME_ZONE, true) => ORG_TIME_ZONE,
+        (spec::ANCHOR, true) => ORG_ANCHOR,
+        (name, _) => name,
     }
 }
 
 /// All attributes of a client, by name.
-fn attributes_of(client: &ClientSpec) -> impl Iterator<Item = (&str, &str)> {
+fn attributes_of<'a>(client: &'a ClientSpec, identity: &Identity<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let is_org = matches!(identity, Identity::Org(_));
     let own = [("tier", &client.tier), ("org", &client.org)].into_iter();
     let own = own.filter_map(|(name, value)| Some((name, value.as_deref()?)));
     let others = client.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    own.chain(others.map(|(name, value)| (stored_name(name), value)))
+    own.chain(others.map(move |(name, value)| (stored_name(name, is_org), value)))
 }
 
 #[cfg(test)]

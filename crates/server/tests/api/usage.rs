@@ -66,6 +66,7 @@ async fn questions_that_cannot_be_read_are_rejected() {
         ("/v1/usage?client_key=a%00b", 400, "bad_text"),
         ("/v1/usage?ip=nonsense", 400, "bad_address"),
         ("/v1/usage?Client=a", 400, "bad_attribute_name"),
+        ("/v1/usage?api_key=a&api_key=b", 400, "duplicate_field"),
     ] {
         let answer = rig.call("GET", path, "", "").await;
         assert_eq!((answer.status, &answer.json()["code"]), (status, &json!(code)), "{path}: {}", answer.json());
