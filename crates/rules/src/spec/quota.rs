@@ -1,6 +1,6 @@
 //! A limit per calendar period.
 
-use tollgate_calendar::Calendar;
+use tollgate_calendar::{Calendar, Every};
 
 /// The calendar of a quota, and what happens at its ends. The amount is the limit's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,11 @@ pub struct QuotaSpec {
 impl QuotaSpec {
     /// The marks of a quota that names none.
     pub const MARKS: [u32; 2] = [80, 100];
+
+    /// True if it never starts anew.
+    pub fn is_for_ever(&self) -> bool {
+        self.calendar.every() == Every::Never
+    }
 }
 
 /// The attribute of a client that names its time zone.

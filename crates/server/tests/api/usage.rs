@@ -59,6 +59,18 @@ async fn shadow_and_lifetime_are_marked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_quota_that_is_used_up_for_ever_is_a_spent_limit() {
+    let rig = Rig::start("rules: [{ name: once, key_by: client_key, quota: { amount: 2, every: never } }]");
+    let check = |cost: u64| format!(r#"{{"client_key":"a","cost":{cost}}}"#);
+    let too_high = rig.post("/v1/check?status=429", &check(3)).await;
+    assert_eq!(too_high.json()["error_code"], "cost_too_high");
+    assert_eq!(rig.post("/v1/check", &check(2)).await.json()["allowed"], true);
+    let used_up = rig.post("/v1/check?status=429", &check(1)).await;
+    assert_eq!((used_up.status, &used_up.json()["error_code"]), (429, &json!("rate_limited")));
+    assert_eq!((used_up.field("retry-after"), &used_up.json()["never"]), (None, &json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn questions_that_cannot_be_read_are_rejected() {
     let rig = Rig::start(RULES);
     for (path, status, code) in [

@@ -149,6 +149,13 @@ impl<'a> RenderInput<'a> {
         RenderInput { decision, rule, policy, retry, is_closed, dialect: options.dialect }
     }
 
+    /// True if a quota for ever is used up: the cost would have fitted once, but never will again.
+    pub(super) fn is_used_up(&self) -> bool {
+        let used = self.decision.deciding().and_then(|ruling| ruling.outcome).is_some_and(|outcome| outcome.used > 0);
+        let quota = self.rule.and_then(|rule| rule.spec.limit.as_ref()).and_then(|limit| limit.quota.as_deref());
+        used && quota.is_some_and(|quota| quota.is_for_ever())
+    }
+
     /// The policies of all enforced rules that limit this request, in the order of the rules.
     #[inline]
     pub(super) fn policies(&self) -> impl Iterator<Item = Policy<'a>> + Clone + use<'a> {

@@ -95,7 +95,7 @@ const UNAVAILABLE: u16 = 503;
 fn denial_status(input: &RenderInput<'_>, config: &RenderConfig) -> u16 {
     match input.retry {
         _ if input.is_closed => UNAVAILABLE,
-        RetryHint::Never => config.never_status,
+        RetryHint::Never if !input.is_used_up() => config.never_status,
         _ => 429,
     }
 }

@@ -99,7 +99,7 @@ impl DenialCause {
     fn of(input: &RenderInput<'_>) -> DenialCause {
         match input.retry {
             _ if input.is_closed => DenialCause::StoreAway,
-            RetryHint::Never => DenialCause::TooCostly,
+            RetryHint::Never if !input.is_used_up() => DenialCause::TooCostly,
             _ => DenialCause::Spent,
         }
     }
