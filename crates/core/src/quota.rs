@@ -194,8 +194,8 @@ impl Quota {
 
     /// Units that a period hands on: what is left of its own amount, because carried units are spent first.
     fn handed_on(&self, state: &QuotaUse) -> u64 {
-        let left = self.amount.saturating_add(state.carried()).saturating_sub(state.used());
-        left.min(self.amount).min(self.rollover)
+        let of_own_amount = state.used().saturating_sub(state.carried());
+        self.amount.saturating_sub(of_own_amount).min(self.rollover)
     }
 
     /// Units that the period which ends at `end` will hand on if nothing else is charged; zero if the bounds do not

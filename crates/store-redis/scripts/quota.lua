@@ -67,7 +67,6 @@
             -- What is left of the amount, because carried units are spent first; at most the rollover.
             local left_h, left_l = ah + carried_h, al + carried_l
             if left_l >= TWO_32 then left_h, left_l = left_h + 1, left_l - TWO_32 end
-            if left_h >= TWO_32 then left_h, left_l = TWO_32 - 1, TWO_32 - 1 end
             left_h, left_l = left_h - used_h, left_l - used_l
             if left_l < 0 then left_h, left_l = left_h - 1, left_l + TWO_32 end
             if left_h < 0 then left_h, left_l = 0, 0 end
