@@ -181,11 +181,12 @@ impl Quota {
     }
 
     /// The state as of `now`. A period that is over hands on what it left, if the current one follows it directly. A
-    /// period that is not over keeps its usage under a new end, if the calendar changed or the clock stepped back.
+    /// period that is not over keeps its usage under a new end, if the calendar changed or the clock stepped back, and
+    /// of its carried units at most the rollover that is in force now.
     fn rolled(&self, state: &QuotaUse, now: Time) -> QuotaUse {
         let (end, start) = self.period(state, now);
         if state.is_running(now) {
-            return QuotaUse { end, ..*state };
+            return QuotaUse { end, carried: state.carried().min(self.rollover), ..*state };
         }
         let follows = start == Some(state.end()) && now < state.end().after(state.keep());
         let carried = if follows { self.handed_on(state) } else { 0 };

@@ -62,7 +62,7 @@ pub fn run(
         tally: Tally::new(now),
         buffer: vec![0; BUFFER],
         is_sending: true,
-        due_until: u64::MAX,
+        due_until: now + nanos(plan.warm_up) + nanos(plan.duration),
         next_maintenance: now,
     };
     generator.run(now, on_second)
@@ -84,7 +84,8 @@ struct Generator<'a> {
     buffer: Vec<u8>,
     /// True until the measured time is over.
     is_sending: bool,
-    /// Open loop: requests that fall due later are not sent.
+    /// The end of the measured time. Requests that fall due later are not sent, even if the machine stalls and this
+    /// moment is noticed late: an open loop sends as many as its rate and duration say.
     due_until: u64,
     next_maintenance: u64,
 }
@@ -95,7 +96,7 @@ impl Generator<'_> {
         let measured_from = start + nanos(self.plan.warm_up);
         self.run_until(&mut events, measured_from, &mut |_| {})?;
         self.tally = Tally::new(clock::now());
-        let measured_to = clock::now() + nanos(self.plan.duration);
+        let measured_to = self.due_until;
         self.run_until(&mut events, measured_to, on_second)?;
         let closed = self.stop(on_second);
         self.run_until(&mut events, measured_to + nanos(self.plan.timeout), &mut |_| {})?;
@@ -135,7 +136,6 @@ impl Generator<'_> {
     fn stop(&mut self, on_second: &mut dyn FnMut(&Second)) -> MeasuredPeriod {
         let now = clock::now();
         self.is_sending = false;
-        self.due_until = now;
         self.tally.end_second(now).map(&mut *on_second);
         self.tally.close(now)
     }

@@ -104,7 +104,7 @@ fn the_open_loop_keeps_its_rate() {
     let report = load(&target, &LoadPlan { pace, duration: Duration::from_millis(500), ..plan() });
     assert_eq!(report.sent, count.load(Ordering::Relaxed));
     assert_eq!(report.sent, report.answered);
-    assert!((report.sent + report.unsent).abs_diff(500) <= 5, "{report:?}");
+    assert!((report.sent + report.unsent).abs_diff(500) <= 1, "{report:?}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn requests_that_cannot_be_sent_in_time_are_counted() {
     let max_lateness = Duration::from_millis(50);
     let report = load(&target, &LoadPlan { pace, max_lateness, connections: 2, ..plan() });
     assert!(report.unsent > 1_000, "{report:?}");
-    assert!((report.sent + report.unsent).abs_diff(2_000) <= 50, "{report:?}");
+    assert!((report.sent + report.unsent).abs_diff(2_000) <= 1, "{report:?}");
     assert!(report.latency.max() >= max_lateness, "waiting for a connection is part of the latency");
 }
 

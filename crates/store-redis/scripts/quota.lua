@@ -75,8 +75,10 @@
             uh, ul = left_h, left_l
           end
           ks, kn = hold_s, hold_n
-        elseif until_s ~= es or until_n ~= en then
-          moved = true
+        else
+          moved = until_s ~= es or until_n ~= en
+          -- The rollover may be lower by now than what was carried.
+          if uh > rh or (uh == rh and ul > rl) then uh, ul, moved = rh, rl, true end
         end
         es, en = until_s, until_n
       end

@@ -92,4 +92,15 @@ impl LimitConfig {
             LimitConfig::Quota { start, end, next_end, .. } => Some((end - start).max(next_end - end)),
         }
     }
+
+    /// How far after `now` a charge may be written: where that is beyond the end of time, states saturate.
+    pub fn reach(&self, now: u64) -> u64 {
+        match *self {
+            // Without a clamp nothing bounds a lock; forced usage reaches as far as it does with one.
+            LimitConfig::Gcra { burst, max_debt, .. } => self.interval().saturating_mul(burst.saturating_add(max_debt)),
+            // After its bounds, a period lasts as long as the proposed one.
+            LimitConfig::Quota { start, end, .. } if now >= end => end - start,
+            _ => self.lock_max().unwrap_or_default(),
+        }
+    }
 }

@@ -100,7 +100,7 @@ impl ModelQuota {
             (None, None) => n.guessed(now),
         };
         if let Some(ledger) = running {
-            return Ledger { label, ..ledger.clone() };
+            return Ledger { label, carried: ledger.carried.min(n.rollover), ..ledger.clone() };
         }
         let follows = |ledger: &&Ledger| {
             proposed.is_some_and(|(start, _)| start == ledger.label)

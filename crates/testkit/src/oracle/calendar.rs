@@ -23,8 +23,8 @@ pub struct CalendarRun {
 const SHORTEST: u64 = 64;
 const START: u64 = 1_700_000_000_000_000_000;
 
-/// A receipt: its charge, the units, the stamp, and the number of its entry in the ledger.
-type Kept = (Charge, u64, Time, usize);
+/// A receipt: its charge, the units and the stamp.
+type Kept = (Charge, u64, Time);
 
 /// Runs on one subject; the first difference is the error.
 pub fn play_calendar(run: &CalendarRun, subject: &mut dyn Subject) -> Result<(), String> {
@@ -153,7 +153,7 @@ impl World {
         };
         if granted > 0 {
             self.carried = Some((end, carried));
-            self.receipts.push((charge, granted, told.stamp, self.entries.len()));
+            self.receipts.push((charge, granted, told.stamp));
             self.entries.push(Entry { period_end: end, units: granted });
         }
         let limit = if self.amount == 0 { 0 } else { self.amount + carried };
@@ -168,19 +168,30 @@ impl World {
         }
     }
 
-    /// A charge of the current period comes back; one of an earlier period, or from before the calendar changed, does
-    /// not.
+    /// A charge of the current period comes back; one of an earlier period does not. A receipt names its period by the
+    /// end: after a change of the calendar, a new period may end where the old one would have, and gets the units.
     fn refund(&mut self, which: u8, units: u64, subject: &mut dyn Subject) -> Result<(), String> {
         if self.receipts.is_empty() {
             return Ok(());
         }
-        let (charge, granted, stamp, entry) = self.receipts.swap_remove(usize::from(which) % self.receipts.len());
+        let (charge, granted, stamp) = self.receipts.swap_remove(usize::from(which) % self.receipts.len());
         let units = units.min(granted);
         subject.refund(Time::from_nanos(self.now), &charge, units, Some(stamp));
         if stamp.nanos() == self.end() {
-            self.entries[entry].units -= units;
+            self.give_back(units);
         }
         self.ask(0, Ask::Peek(1), subject)
+    }
+
+    /// Takes units off the charges of the current period.
+    fn give_back(&mut self, units: u64) {
+        let end = self.end();
+        let current = self.entries.iter_mut().filter(|entry| entry.period_end == end);
+        current.fold(units, |left, entry| {
+            let back = left.min(entry.units);
+            entry.units -= back;
+            left - back
+        });
     }
 
     /// Moves what the current period has used and carried into the period of another table.

@@ -194,7 +194,7 @@ fn quota(is_huge: bool, start: u64, head: [u8; 8], place: u8) -> LimitConfig {
     let lengths = [a % 40 + 1, c % 40 + 1, a / 40 + c / 40 + 1].map(|length| length * scale);
     let skew = if e & 1 == 0 { nth } else { [1, 0, 2][place as usize] };
     let mut from = start.saturating_sub((e / 8 % 8) * scale + lengths[0]);
-    from += if e & 2 == 0 { 0 } else { nth * scale }; // another anchor
+    from = from.saturating_add(if e & 2 == 0 { 0 } else { nth * scale }); // another anchor
     let bounds: Vec<u64> =
         (0..5).map(|period| from.saturating_add((0..period).map(|period| lengths[period % 3]).sum())).collect();
     let [start, end, next_end] = [0, 1, 2].map(|at| bounds[at + skew as usize]);

@@ -138,17 +138,7 @@ impl<'a> Stage<'a> {
     /// Time saturates near its end, and a shifted log does below one window; models never saturate.
     fn look_at_the_end_of_time(&mut self) {
         let config = self.config();
-        let reach = match *config {
-            // Without a clamp nothing bounds a lock; forced usage reaches as far as it does with one.
-            LimitConfig::Gcra { burst, max_debt, .. } => {
-                config.interval().saturating_mul(burst.saturating_add(max_debt))
-            }
-            _ => config.lock_max().unwrap_or_default(),
-        };
-        let reach = match *config {
-            LimitConfig::Quota { start, end, .. } if self.now.nanos() >= end => end - start,
-            _ => reach,
-        };
+        let reach = config.reach(self.now.nanos());
         let is_late = u128::from(self.now.nanos()) + 2 * u128::from(reach) > u128::from(u64::MAX);
         let is_early = matches!(self.config(), LimitConfig::SlidingLog { window, .. } if self.now.nanos() < *window);
         self.beyond |= is_late || (is_early && self.epoch > 0);

@@ -80,7 +80,7 @@ impl<'a> Table<'a> {
     /// Where sums of times saturate, an entry may be kept or dropped: no promise covers it.
     fn is_at_the_end_of_time(&self) -> bool {
         let configs = self.scenarios.iter().flat_map(|scenario| &scenario.configs);
-        let reach = configs.map(|config| config.lock_max().unwrap_or(1 << 62)).max().unwrap_or(0);
+        let reach = configs.map(|config| config.reach(self.now.nanos())).max().unwrap_or(0);
         u128::from(self.now.nanos()) + 2 * u128::from(reach) > u128::from(u64::MAX)
     }
 
@@ -149,9 +149,10 @@ impl<'a> Table<'a> {
     /// The longest wait of the refusing limits is the wait for all, if nothing was forced and the clock is steady.
     fn waits(&self, charges: &[Charge], told: &[Outcome]) -> Result<(), String> {
         let renews = charges.iter().any(|charge| matches!(charge.ask, Ask::Renew(_))); // and may lose the slot while it waits
-        let steady = !self.unsteady && !renews && !charges.iter().any(is_charged_anyway);
         let refusing = told.iter().zip(charges).filter(|(told, charge)| !told.allowed && charge.is_enforced());
         let Some(Wait::For(wait)) = refusing.map(|(told, _)| told.wait).max() else { return Ok(()) };
+        let expires = told.iter().zip(charges).any(|(told, charge)| spends_carried(charge) && wait >= told.reset_after);
+        let steady = !self.unsteady && !renews && !expires && !charges.iter().any(is_charged_anyway);
         let passes = |nanos: u64| {
             let at = self.now.nanos().checked_add(nanos)?;
             let told = self.reference.clone().take(Time::from_nanos(at), charges);
@@ -189,6 +190,12 @@ impl<'a> Table<'a> {
 /// Charged although the request is refused.
 fn is_charged_anyway(charge: &Charge) -> bool {
     charge.count_denied || matches!(charge.ask, Ask::Force(_))
+}
+
+/// More than a period admits without units of the one before: may pass now, and no longer when this period is over.
+fn spends_carried(charge: &Charge) -> bool {
+    let Limit::Quota(quota) = charge.limit else { return false };
+    charge.ask.least() > quota.amount().saturating_add(quota.overdraft())
 }
 
 /// What a caller can observe; the stamp only where there is a receipt.
