@@ -2,84 +2,105 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Enforcement, Outcome, Receipt, Source, Wait};
-use tollgate_store::{Outcomes, Store, StoreError};
+use tollgate_ruleset::{AppliedRule, Charges};
+use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
+use crate::engine::{Skipped, conclude};
 use crate::reservation::Reservation;
-use crate::{Engine, Pinned};
+use crate::{Decision, Engine, Pinned};
 
 /// The answer to an extension.
 #[must_use]
 #[derive(Debug)]
 pub enum Extension {
     /// The amounts were charged: this reservation replaces the one that was extended.
-    Granted(Box<Reservation>),
+    Granted(Box<Decision>, Box<Reservation>),
     /// A limit has no room, or a slot has expired. Nothing was charged, and the reservation is as it was.
-    Denied(ExtensionDenial),
+    Denied {
+        /// The decision about the step.
+        decision: Box<Decision>,
+        /// A slot has expired: waiting does not help.
+        slot_lost: bool,
+    },
     /// The reservation was settled or extended before. Nothing was charged.
     Replaced,
 }
 
-/// Why an extension was denied.
-#[derive(Clone, Debug)]
-pub struct ExtensionDenial {
-    /// The rule with the longest wait, if it still exists.
-    pub rule: Option<String>,
-    /// The outcome of its bucket.
-    pub outcome: Outcome,
-    /// A slot has expired: waiting does not help.
-    pub slot_lost: bool,
+/// The charges of the next step, and the entry of the reservation that each belongs to.
+struct Step {
+    charges: Charges,
+    entries: SmallVec<[usize; 4]>,
 }
 
 impl<S: Store> Engine<S> {
     /// Charges further amounts of the reserved meters and renews the slots, all or nothing, in one call of the store.
     /// Meters that were not reserved are ignored.
     ///
-    /// After an error the extension may or may not have been charged; the reservation that was passed is void in the
-    /// first case, so that a retry never charges twice.
+    /// If the store cannot be asked, the failure policies of the rules decide; what they grant is charged when the
+    /// reservation is settled. After an error the extension may or may not have been charged; the reservation that was
+    /// passed is void in the first case, so that a retry never charges twice.
     pub async fn extend(&self, reservation: Reservation, more: &[(&str, u64)]) -> Result<Extension, StoreError> {
+        let pinned = self.generations.pin();
         let enforcement = self.enforcement();
-        let mut reservation = reservation;
         if enforcement == Enforcement::Off {
-            reservation.costs = reservation.costs.added(more);
-            return Ok(Extension::Granted(Box::new(reservation)));
+            let decision = self.decide_skipped(pinned, Skipped::Off);
+            let costs = reservation.costs.added(more);
+            return Ok(Extension::Granted(Box::new(decision), Box::new(Reservation { costs, ..reservation })));
         }
-        let amounts = reservation.costs.zeroed().added(more);
-        let mut charged: SmallVec<[usize; 4]> = SmallVec::new();
-        let mut charges: SmallVec<[Charge; 4]> = SmallVec::new();
-        for (index, entry) in reservation.entries.iter().enumerate() {
-            let ask = match entry.slot() {
-                Some(slot) => Ask::Renew(slot),
-                None => Ask::Consume(entry.units(&amounts)),
-            };
-            if ask.writes() {
-                charged.push(index);
-                charges.extend(entry.charge(ask));
+        let step = Step::new(&reservation, &pinned, more, enforcement);
+        let extension = self.take_step(reservation, pinned, step, more).await;
+        if let (Some(observer), Ok(extension)) = (&self.observer, &extension) {
+            match extension {
+                Extension::Granted(decision, _) | Extension::Denied { decision, .. } => observer.extended(decision),
+                Extension::Replaced => {}
             }
         }
-        if enforcement == Enforcement::Shadow {
-            charges.iter_mut().for_each(|charge| charge.enforcement = Enforcement::Shadow);
-        }
-        let turns = reservation.extend_turn(Ask::Consume(1)).into_iter().chain(reservation.settle_turn(Ask::Peek(1)));
-        charges.extend(turns);
+        extension
+    }
+
+    async fn take_step(
+        &self,
+        mut reservation: Reservation,
+        pinned: Pinned,
+        step: Step,
+        more: &[(&str, u64)],
+    ) -> Result<Extension, StoreError> {
+        let Step { charges, entries } = step;
+        let own = charges.charges.len();
+        let mut all = charges.charges.clone();
+        all.extend(reservation.extend_turn(Ask::Consume(1)));
+        all.extend(reservation.settle_turn(Ask::Peek(1)));
         let mut outcomes = Outcomes::new();
-        if !self.take_extension(&reservation, &charges, &mut outcomes).await? {
-            let turns = outcomes.get(charged.len()..).unwrap_or_default();
+        let mut taken = match self.take_charges(&reservation, &all, &mut outcomes).await {
+            Ok(taken) => taken,
+            Err(error) if error.kind.charged_nothing() => {
+                return Ok(self.extend_by_policy(reservation, pinned, charges, more, &error));
+            }
+            Err(error) => return Err(error),
+        };
+        if !taken.allowed {
+            let turns = outcomes.get(own..).unwrap_or_default();
             if turns.iter().any(|turn| !turn.allowed && turn.source == Source::Bucket) {
                 return Ok(Extension::Replaced);
             }
-            if let Some(denial) = denial(&self.generations.pin(), &charges, &outcomes, charged.len()) {
-                return Ok(Extension::Denied(denial));
-            }
-            // The store has no room to remember turns: charging twice is better than never.
-            charges.truncate(charged.len());
-            if !self.take_extension(&reservation, &charges, &mut outcomes).await? {
-                let denial = denial(&self.generations.pin(), &charges, &outcomes, charged.len());
-                return Ok(denial.map_or(Extension::Replaced, Extension::Denied));
+            if !is_denied(&charges, &outcomes) {
+                // The store has no room to remember turns: charging twice is better than never.
+                taken = self.take_charges(&reservation, &charges.charges, &mut outcomes).await?;
             }
         }
+        outcomes.truncate(own);
+        if !taken.allowed {
+            let lost = |(charge, outcome): (&Charge, &Outcome)| is_slot(charge) && !outcome.allowed;
+            let slot_lost = charges.charges.iter().zip(&outcomes).any(lost);
+            for (_, outcome) in charges.charges.iter().zip(&mut outcomes).filter(|(charge, _)| is_slot(charge)) {
+                outcome.wait = if outcome.allowed { outcome.wait } else { Wait::Never };
+            }
+            let decision = Box::new(conclude(pinned, &charges, taken, &outcomes));
+            return Ok(Extension::Denied { decision, slot_lost });
+        }
         let mut joined: SmallVec<[Receipt; 1]> = SmallVec::new();
-        for ((index, charge), outcome) in charged.iter().zip(&charges).zip(&outcomes) {
-            let Some(entry) = reservation.entries.get_mut(*index) else { continue };
+        for ((entry, charge), outcome) in entries.iter().zip(&charges.charges).zip(&outcomes) {
+            let Some(entry) = reservation.entries.get_mut(*entry) else { continue };
             if outcome.allowed && entry.slot().is_none() {
                 let spent = entry.extend(Receipt::of(charge, outcome));
                 joined.extend(spent.map(|receipt| Receipt { units: 0, ..receipt }));
@@ -89,37 +110,84 @@ impl<S: Store> Engine<S> {
             // Uses up its number and refunds nothing. If the store does not answer, the turn protects it for a while.
             let _ = self.give_back_to(reservation.local, &joined).await;
         }
-        reservation.costs = reservation.costs.added(more);
-        reservation.step += 1;
-        Ok(Extension::Granted(Box::new(reservation)))
+        let decision = conclude(pinned, &charges, taken, &outcomes);
+        Ok(Extension::Granted(Box::new(decision), Box::new(reservation.extended(more))))
     }
 
-    async fn take_extension(
+    async fn take_charges(
         &self,
         reservation: &Reservation,
         charges: &[Charge],
         outcomes: &mut Outcomes,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Taken, StoreError> {
+        outcomes.clear();
         match charges.is_empty() {
-            true => Ok(true),
-            false => Ok(self.take_from(reservation.local, charges, outcomes).await?.allowed),
+            true => Ok(self.allow_now()),
+            false => self.take_from(reservation.local, charges, outcomes).await,
+        }
+    }
+
+    /// The store was not asked: each rule's failure policy decides. The turn is remembered by this node alone.
+    fn extend_by_policy(
+        &self,
+        reservation: Reservation,
+        pinned: Pinned,
+        mut charges: Charges,
+        more: &[(&str, u64)],
+        error: &StoreError,
+    ) -> Extension {
+        // The slots are held in the store, where they last for their time to live.
+        charges.charges.iter_mut().filter(|charge| is_slot(charge)).for_each(|charge| charge.ask = Ask::Peek(0));
+        let decision = Box::new(self.fall_back(pinned, &charges, error).decision);
+        if !decision.is_allowed() {
+            return Extension::Denied { decision, slot_lost: false };
+        }
+        let turn: SmallVec<[Charge; 1]> = reservation.extend_turn(Ask::Consume(1)).into_iter().collect();
+        match self.fallback.take_now(&turn, &mut Outcomes::new()).allowed {
+            true => Extension::Granted(decision, Box::new(reservation.extended(more))),
+            false => Extension::Replaced,
         }
     }
 }
 
-/// The denial with the longest wait among the first `own` charges: those of limits.
-fn denial(generation: &Pinned, charges: &[Charge], outcomes: &[Outcome], own: usize) -> Option<ExtensionDenial> {
-    let all = charges.iter().zip(outcomes).take(own);
-    let denied = all.filter(|(charge, outcome)| charge.is_enforced() && !outcome.allowed);
-    let longest = denied.max_by_key(|(charge, outcome)| match charge.ask {
-        Ask::Renew(_) => Wait::Never,
-        _ => outcome.wait,
-    });
-    let (charge, outcome) = longest?;
-    let rule = generation.rules.rules().iter().find(|rule| rule.owner().id == charge.owner.id);
-    Some(ExtensionDenial {
-        rule: rule.map(|rule| rule.name.clone()),
-        outcome: *outcome,
-        slot_lost: matches!(charge.ask, Ask::Renew(_)),
-    })
+impl Step {
+    fn new(reservation: &Reservation, pinned: &Pinned, more: &[(&str, u64)], enforcement: Enforcement) -> Step {
+        let amounts = reservation.costs.zeroed().added(more);
+        let mut step = Step { charges: Charges::default(), entries: SmallVec::new() };
+        step.charges.shadowed = enforcement == Enforcement::Shadow;
+        for (index, entry) in reservation.entries.iter().enumerate() {
+            let ask = match entry.slot() {
+                Some(slot) => Ask::Renew(slot),
+                None => Ask::Consume(entry.units(&amounts)),
+            };
+            let Some(mut charge) = entry.charge(ask).filter(|charge| charge.ask.writes()) else { continue };
+            if step.charges.shadowed {
+                charge.enforcement = Enforcement::Shadow;
+            }
+            // A rule that was deleted since is charged all the same, and has no ruling.
+            if let Some(rule) = pinned.rules.rule_of_owner(charge.owner) {
+                let charge = u16::try_from(step.charges.charges.len()).ok();
+                step.charges.applied.push(AppliedRule { rule, request: 0, charge, factor: 1 });
+            }
+            step.entries.push(index);
+            step.charges.charges.push(charge);
+        }
+        step
+    }
+}
+
+impl Reservation {
+    /// The next version of the reservation.
+    fn extended(self, more: &[(&str, u64)]) -> Reservation {
+        Reservation { costs: self.costs.added(more), step: self.step + 1, ..self }
+    }
+}
+
+fn is_slot(charge: &Charge) -> bool {
+    matches!(charge.ask, Ask::Renew(_))
+}
+
+/// Whether a limit refused, and not only a turn.
+fn is_denied(charges: &Charges, outcomes: &[Outcome]) -> bool {
+    charges.charges.iter().zip(outcomes).any(|(charge, outcome)| charge.is_enforced() && !outcome.allowed)
 }

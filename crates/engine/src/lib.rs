@@ -55,7 +55,7 @@ mod used_after;
 pub use caller_deadline::with_deadline;
 pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
-pub use extension::{Extension, ExtensionDenial};
+pub use extension::Extension;
 pub use generation::{Generation, Pinned};
 pub use limiter::{AcquireError, Limiter};
 pub use observer::Observer;

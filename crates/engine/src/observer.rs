@@ -10,6 +10,9 @@ pub trait Observer: Send + Sync {
     /// A decision was made.
     fn decided(&self, requests: &[Request<'_>], decision: &Decision);
 
+    /// The next step of a reservation was granted or denied.
+    fn extended(&self, _decision: &Decision) {}
+
     /// The store did not answer; the decision that follows is made by policy.
     fn store_failed(&self, _error: &StoreError) {}
 }

@@ -4,7 +4,7 @@ use tollgate_core::{Span, Wait};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_ruleset::RequestError;
-use tollgate_service::{DecidedBy, Decision, ExtensionDenial, Verdict};
+use tollgate_service::{DecidedBy, Decision, Verdict};
 use tonic::{Code, Status};
 
 use tollgate_service::ApiError;
@@ -57,20 +57,6 @@ pub(super) fn api_error(error: ApiError) -> Status {
         _ => Code::InvalidArgument,
     };
     Status::new(code, format!("{}: {}", error.code, error.detail))
-}
-
-/// The response to an extension that was denied.
-pub(super) fn extension_denial(denial: ExtensionDenial) -> v1::ExtendResponse {
-    let ExtensionDenial { rule, outcome, slot_lost } = denial;
-    let wait = outcome.wait.span().filter(|_| !slot_lost);
-    v1::ExtendResponse {
-        rule: rule.unwrap_or_default(),
-        limit: Some(outcome.limit),
-        remaining: Some(outcome.remaining),
-        retry_after_ms: wait.map(|wait| wait.millis_ceil()),
-        slot_lost,
-        ..v1::ExtendResponse::default()
-    }
 }
 
 /// The response to one request.

@@ -18,7 +18,7 @@ use tollgate_service::check_request::{BATCH_MAX, BodyError, COST_MAX};
 use tollgate_service::data_tokens::TokenScope;
 use tollgate_service::mask::Mask;
 use tollgate_service::refusal::BUSY_EXPLAINING;
-use tollgate_service::{CheckRequest as ServiceRequest, Service, SignedReceipt, Unexplained};
+use tollgate_service::{CheckRequest as ServiceRequest, Extended, Service, SignedReceipt, Unexplained};
 
 /// Implements the generated service trait.
 #[derive(Clone)]
@@ -77,17 +77,15 @@ impl Tollgate for TollgateService {
     async fn extend(&self, request: Request<ExtendRequest>) -> Result<Response<ExtendResponse>, Status> {
         let ExtendRequest { reservation, costs } = request.get_ref();
         let extended = self.0.extend(reservation, &amounts(costs)?).await.map_err(convert::api_error)?;
-        Ok(Response::new(match extended {
-            Ok(SignedReceipt { text, ttl }) => {
-                ExtendResponse { extended: true, reservation: text, ttl_ms: ttl_ms(ttl), ..ExtendResponse::default() }
-            }
-            Err(denial) => convert::extension_denial(denial),
-        }))
+        let Extended { decision, receipt, slot_lost } = extended;
+        let decision = Some(convert::response(&decision)?);
+        let (reservation, ttl) = receipt.map(|SignedReceipt { text, ttl }| (text, ttl)).unwrap_or_default();
+        Ok(Response::new(ExtendResponse { decision, reservation, ttl_ms: ttl_ms(ttl), slot_lost }))
     }
 
     async fn settle(&self, request: Request<SettleRequest>) -> Result<Response<SettleResponse>, Status> {
         let SettleRequest { reservation, cost, mut costs } = request.into_inner();
-        if costs.is_empty() {
+        if let Some(cost) = cost.filter(|_| costs.is_empty()) {
             costs.insert(tollgate_core::Request::REQUESTS.to_owned(), cost);
         }
         let settled = self.0.settle(&reservation, &amounts(&costs)?).await.map_err(convert::api_error)?;

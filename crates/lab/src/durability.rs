@@ -4,7 +4,7 @@
 //! says how much it still knows: the oldest acknowledged charge that is missing tells how much time was lost.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -25,6 +25,8 @@ const USERS: usize = 8;
 const CONNECTIONS: usize = 4;
 /// How long a node may take to end after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
+/// The pause between two syncs of the probe.
+const SYNC_INTERVAL: Duration = Duration::from_millis(50);
 /// What every customer may use: more than any run does.
 const AMOUNT: u64 = 1_000_000_000;
 
@@ -53,6 +55,8 @@ pub struct KillCost {
     pub lost_time: Duration,
     /// Units that the node knows and no caller was told of: at most one for every connection.
     pub unacknowledged: u64,
+    /// The longest that this disk took to sync a small file in that time: a node cannot be faster than its disk.
+    pub slowest_sync: Duration,
 }
 
 impl DurableNode {
@@ -123,7 +127,9 @@ impl DurableNode {
         let charges: Vec<Mutex<Vec<Duration>>> = (0..USERS).map(|_| Mutex::default()).collect();
         let is_over = AtomicBool::new(false);
         let (address, process) = (self.address, &mut self.process);
-        let ended_at = thread::scope(|scope| {
+        let probe = self.dir.path().join("probe");
+        let (ended_at, slowest_sync) = thread::scope(|scope| {
+            let syncs = scope.spawn(|| slowest_sync(&probe, &watch, &is_over));
             for connection in 0..CONNECTIONS {
                 let (charges, is_over) = (&charges, &is_over);
                 scope.spawn(move || keep_charging(address, connection, &watch, charges, is_over));
@@ -132,11 +138,16 @@ impl DurableNode {
             let ended_at = watch.elapsed();
             let ended = end(process);
             is_over.store(true, Ordering::Relaxed);
-            if ended { Ok(ended_at) } else { Err(io::Error::other("the node did not end as asked")) }
+            let slowest_sync = syncs.join().unwrap_or_else(|_| Err(io::Error::other("the probe of the disk failed")))?;
+            match ended {
+                true => Ok((ended_at, slowest_sync)),
+                false => Err(io::Error::other("the node did not end as asked")),
+            }
         })?;
         (self.process, self.address) = serve(&self.tollgate, self.dir.path(), &self.arguments)?;
         let now = self.usage()?;
-        let mut cost = KillCost { load, acknowledged: 0, lost: 0, lost_time: Duration::ZERO, unacknowledged: 0 };
+        let (acknowledged, lost, lost_time, unacknowledged) = (0, 0, Duration::ZERO, 0);
+        let mut cost = KillCost { load, acknowledged, lost, lost_time, unacknowledged, slowest_sync };
         for ((charges, now), before) in charges.iter().zip(&now).zip(&self.known) {
             let acknowledged = charges.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let kept = now.saturating_sub(*before);
@@ -154,6 +165,20 @@ impl DurableNode {
         self.known = now;
         Ok(cost)
     }
+}
+
+/// Syncs a small file again and again until the load is over.
+fn slowest_sync(path: &Path, watch: &Watch, is_over: &AtomicBool) -> io::Result<Duration> {
+    let mut file = File::create(path)?;
+    let mut slowest = Duration::ZERO;
+    while !is_over.load(Ordering::Relaxed) {
+        let start = watch.elapsed();
+        file.write_all(&[0])?;
+        file.sync_data()?;
+        slowest = slowest.max(watch.elapsed().saturating_sub(start));
+        patience::pause(SYNC_INTERVAL);
+    }
+    Ok(slowest)
 }
 
 /// Charges one customer after the other until the node is gone.

@@ -28,8 +28,9 @@ mod rule;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
+use tollgate_core::{Attribute, Owner, Purpose, Request, Secret, Time};
 use tollgate_rules::Normalize;
 use tollgate_rules::envoy::EnvoyDomain;
 use tollgate_rules::path::EscapedSlash;
@@ -64,6 +65,8 @@ pub struct RuleSet {
     seed: u64,
     dated_overrides: bool,
     quotas: bool,
+    /// Rules by the owner of their buckets. Made at the first use: only receipts name a rule by its owner.
+    by_owner: OnceLock<FastMap<u64, RuleId>>,
 }
 
 /// The rules of one namespace, and the settings for reading its requests.
@@ -181,6 +184,7 @@ impl RuleSet {
             seed: 0,
             dated_overrides: false,
             quotas: false,
+            by_owner: OnceLock::new(),
         }
     }
 
@@ -192,6 +196,12 @@ impl RuleSet {
     /// The rule with that id.
     pub fn rule(&self, id: RuleId) -> Option<&Rule> {
         self.rules.get(id.0 as usize)
+    }
+
+    /// The rule whose buckets have this owner.
+    pub fn rule_of_owner(&self, owner: Owner) -> Option<RuleId> {
+        let all = || self.rules.iter().map(|rule| (u64::from(rule.owner().id), rule.id)).collect();
+        self.by_owner.get_or_init(all).get(&u64::from(owner.id)).copied()
     }
 
     /// The rule of that name.

@@ -186,6 +186,10 @@ tollgate_decision_seconds_count 1
 # HELP tollgate_store_failures Times the store did not answer
 # TYPE tollgate_store_failures counter
 tollgate_store_failures_total 0
+# HELP tollgate_extensions Further amounts that streams asked for
+# TYPE tollgate_extensions counter
+tollgate_extensions_total{outcome="granted"} 0
+tollgate_extensions_total{outcome="denied"} 0
 # HELP tollgate_fallback_decisions Decisions made by policy, without the store
 # TYPE tollgate_fallback_decisions counter
 tollgate_fallback_decisions_total{policy="allow"} 0

@@ -52,13 +52,11 @@ pub use quota_marks::QuotaMarks;
 pub use receipt_sealer::Sealer;
 pub use refusal::ApiError;
 pub use reply::{HeaderFields, Reply};
-pub use reservations::SignedReceipt;
+pub use reservations::{Extended, SignedReceipt};
 pub use rls_cache::RlsLocalCache;
 pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
 pub use throttle::PipelinedCharge;
 pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
-pub use tollgate_engine::{
-    DecidedBy, Decision, ExtensionDenial, Ruling, Settled, SingleDecision, Verdict, random, with_deadline,
-};
+pub use tollgate_engine::{DecidedBy, Decision, Ruling, Settled, SingleDecision, Verdict, random, with_deadline};

@@ -52,6 +52,16 @@ impl Observer for ServiceObserver {
         }
     }
 
+    fn extended(&self, decision: &Decision) {
+        self.metrics.extended(decision);
+        if let Some(log) = &self.decisions {
+            log.record_extension(decision);
+        }
+        if let Some(quota_marks) = &self.quota_marks {
+            quota_marks.decided(&[], decision);
+        }
+    }
+
     fn store_failed(&self, _: &StoreError) {
         self.metrics.store_failed();
     }

@@ -38,7 +38,8 @@ impl QuotaMarks {
         QuotaMarks { hashing: KeyHashing::hashed(site_key), counts: Mutex::default() }
     }
 
-    /// Reports every mark that the charges of a decision crossed.
+    /// Reports every mark that the charges of a decision crossed. The next step of a reservation has no request: its
+    /// client is not known.
     #[inline]
     pub(crate) fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
         if decision.rules().has_quotas() {
@@ -53,8 +54,8 @@ impl QuotaMarks {
             for percent in &quota.marks {
                 let mark = mark(outcome.limit, *percent);
                 if outcome.used.saturating_sub(outcome.granted) < mark && mark <= outcome.used {
-                    let client = requests.get(usize::from(ruling.request)).map(|request| client_text(request));
-                    let client = self.hashing.of(&client.unwrap_or_default());
+                    let request = requests.get(usize::from(ruling.request));
+                    let client = request.map(|request| self.hashing.of(&client_text(request)));
                     let (namespace, rule) = (rule.namespace.as_str(), rule.name.as_str());
                     let (used, limit) = (outcome.used, outcome.limit);
                     tracing::info!(namespace, rule, client, percent, used, limit, "quota mark reached");

@@ -3,7 +3,7 @@
 //! The caller holds the state as a signed receipt. The store guarantees that a receipt refunds once and charges once.
 
 use tollgate_core::{Purpose, Span};
-use tollgate_engine::{Decision, Extension, ExtensionDenial, Reservation, Settled, random_slot};
+use tollgate_engine::{Decision, Extension, Reservation, Settled, random_slot};
 
 use crate::CheckRequest;
 use crate::receipt_sealer::{OpenedReceipt, SETTLE_WITHIN};
@@ -17,6 +17,17 @@ pub struct SignedReceipt {
     pub text: String,
     /// How long its slots last without a heartbeat; `None` if it holds none.
     pub ttl: Option<Span>,
+}
+
+/// The answer to the next step of a reservation.
+#[derive(Debug)]
+pub struct Extended {
+    /// The decision about the step.
+    pub decision: Box<Decision>,
+    /// The receipt that replaces the one that was sent; `None` if the step was denied.
+    pub receipt: Option<SignedReceipt>,
+    /// It was denied because a slot has expired: waiting does not help.
+    pub slot_lost: bool,
 }
 
 impl Service {
@@ -33,20 +44,17 @@ impl Service {
         (decision, reservation.map(|reservation| self.sign(reservation)))
     }
 
-    /// Charges further amounts of a reservation that goes on, all or nothing, and renews its slots. The receipt in the
-    /// answer replaces the one that was sent.
-    pub async fn extend(
-        &self,
-        receipt: &str,
-        more: &[(&str, u64)],
-    ) -> Result<Result<SignedReceipt, ExtensionDenial>, ApiError> {
+    /// Charges further amounts of a reservation that goes on, all or nothing, and renews its slots.
+    pub async fn extend(&self, receipt: &str, more: &[(&str, u64)]) -> Result<Extended, ApiError> {
         let reservation = self.open_reservation(receipt, more)?;
         let start = self.clock.now();
         let extension = self.engine.extend(reservation, more).await;
         self.record_latency(start);
         match extension.map_err(|_| refusal::STORE_UNAVAILABLE)? {
-            Extension::Granted(reservation) => Ok(Ok(self.sign(*reservation))),
-            Extension::Denied(denial) => Ok(Err(denial)),
+            Extension::Granted(decision, reservation) => {
+                Ok(Extended { decision, receipt: Some(self.sign(*reservation)), slot_lost: false })
+            }
+            Extension::Denied { decision, slot_lost } => Ok(Extended { decision, receipt: None, slot_lost }),
             Extension::Replaced => Err(refusal::REPLACED_RECEIPT),
         }
     }

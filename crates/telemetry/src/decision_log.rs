@@ -76,6 +76,23 @@ impl DecisionLog {
         });
     }
 
+    /// Logs the decision about the next step of a reservation, whose client is not known.
+    pub fn record_extension(&self, decision: &Decision) {
+        let mut line = String::from("{\"time\":\"");
+        rfc3339(&mut line, decision.wall);
+        line.push('"');
+        line.push_str(&self.node);
+        line.push_str(",\"extension\":true");
+        if let Some((rule, _)) = decision.deciding_rule() {
+            line.push_str(",\"namespace\":");
+            json_string(&mut line, &rule.namespace);
+            line.push_str(",\"rule\":");
+            json_string(&mut line, &rule.name);
+        }
+        write_decision(&mut line, 0, decision);
+        self.lines.push(line.as_bytes());
+    }
+
     fn write(&self, line: &mut String, request: &Request<'_>, place: usize, decision: &Decision) {
         line.push_str("{\"time\":\"");
         rfc3339(line, decision.wall);
@@ -94,17 +111,7 @@ impl DecisionLog {
         if request.purpose == Purpose::Peek {
             line.push_str(",\"peek\":true"); // nothing was charged
         }
-        line.push_str(if decision.is_allowed() { ",\"allowed\":true" } else { ",\"allowed\":false" });
-        line.push_str(",\"mode\":\"");
-        line.push_str(decision.decided_by.name());
-        number(line, "\",\"generation\":", decision.generation());
-        match decision.retry_after().span() {
-            Some(span) => number(line, ",\"retry_after_ms\":", span.millis_ceil()),
-            None => line.push_str(",\"retry_after_ms\":null"),
-        }
-        number(line, ",\"time_ns\":", decision.now.nanos());
-        write_charged(line, place, decision);
-        line.push_str("}\n");
+        write_decision(line, place, decision);
     }
 
     fn write_key(&self, line: &mut String, request: &Request<'_>) {
@@ -125,6 +132,21 @@ impl fmt::Debug for DecisionLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecisionLog").field("lines", &self.lines).field("keys", &self.keys).finish_non_exhaustive()
     }
+}
+
+/// The verdict, what decided and what was charged: the rest of a line.
+fn write_decision(line: &mut String, place: usize, decision: &Decision) {
+    line.push_str(if decision.is_allowed() { ",\"allowed\":true" } else { ",\"allowed\":false" });
+    line.push_str(",\"mode\":\"");
+    line.push_str(decision.decided_by.name());
+    number(line, "\",\"generation\":", decision.generation());
+    match decision.retry_after().span() {
+        Some(span) => number(line, ",\"retry_after_ms\":", span.millis_ceil()),
+        None => line.push_str(",\"retry_after_ms\":null"),
+    }
+    number(line, ",\"time_ns\":", decision.now.nanos());
+    write_charged(line, place, decision);
+    line.push_str("}\n");
 }
 
 /// Units charged per rule: with the exact time, enough to recompute what every limit admitted. A rule that allowed

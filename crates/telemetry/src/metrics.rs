@@ -23,6 +23,8 @@ pub struct DecisionMetrics {
     adopting: Mutex<()>,
     invalid: Counter,
     store_failures: Counter,
+    /// Steps of reservations: granted, and denied.
+    extensions: [Counter; 2],
     fallback: [Counter; FallbackPolicy::ALL.len()],
     latency: LatencyHistogram,
 }
@@ -71,6 +73,7 @@ impl Default for DecisionMetrics {
             adopting: Mutex::default(),
             invalid: Counter::default(),
             store_failures: Counter::default(),
+            extensions: [Counter::default(), Counter::default()],
             fallback: FallbackPolicy::ALL.map(|_| Counter::default()),
             latency: LatencyHistogram::default(),
         }
@@ -87,6 +90,12 @@ impl DecisionMetrics {
     #[inline]
     pub fn observe_latency(&self, span: Span) {
         self.latency.observe(span);
+    }
+
+    /// Counts a step of a reservation. It is not a request, so it is not among those allowed and denied.
+    pub fn extended(&self, decision: &Decision) {
+        let [granted, denied] = &self.extensions;
+        if decision.is_allowed() { granted.add_one() } else { denied.add_one() }
     }
 
     /// Counts a call that the store did not answer.
@@ -169,6 +178,9 @@ impl MetricFamilies for DecisionMetrics {
         let help = "Time from a request to its decision";
         page.histogram("tollgate_decision_seconds", help, &self.latency.snapshot())?;
         page.counter("tollgate_store_failures", "Times the store did not answer", self.store_failures.sum())?;
+        let extensions = ["granted", "denied"].into_iter().zip(&self.extensions);
+        let extensions = extensions.map(|(outcome, counter)| ([("outcome", outcome)], counter.sum()));
+        page.counters("tollgate_extensions", "Further amounts that streams asked for", extensions)?;
         let policies = FallbackPolicy::ALL.iter().zip(&self.fallback);
         let policies = policies.map(|(policy, counter)| ([("policy", policy.name())], counter.sum()));
         page.counters("tollgate_fallback_decisions", "Decisions made by policy, without the store", policies)?;

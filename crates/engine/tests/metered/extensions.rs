@@ -31,16 +31,17 @@ async fn a_denied_step_leaves_everything_and_the_receipt_stays_good() {
     let receipt = fleet.reserved(&STREAM).await;
     let before = fleet.usage().await;
     for more in [&[("output_tokens", 451)][..], &[("input_tokens", 1), ("output_tokens", 451)]] {
-        let denial = denied(extend(&fleet, &receipt, more).await);
-        assert_eq!((denial.rule.as_deref(), denial.slot_lost), (Some("output"), false));
-        assert_eq!((denial.outcome.limit, denial.outcome.remaining), (500, 450));
-        assert!(matches!(denial.outcome.wait, Wait::For(_)));
+        let (denial, slot_lost) = denied(extend(&fleet, &receipt, more).await);
+        let (rule, _) = denial.deciding_rule().unwrap();
+        assert_eq!((rule.name.as_str(), slot_lost), ("output", false));
+        assert_eq!((denial.limit(), denial.remaining()), (Some(500), Some(450)));
+        assert!(matches!(denial.retry_after(), Wait::For(_)));
         assert_eq!(fleet.usage().await, before);
     }
     let receipt = granted(extend(&fleet, &receipt, &[("output_tokens", 450)]).await);
     assert_eq!(fleet.usage().await[2], 500, "to the last unit");
-    let denial = denied(extend(&fleet, &receipt, &[("output_tokens", 1)]).await);
-    assert_eq!(denial.outcome.remaining, 0);
+    let (denial, _) = denied(extend(&fleet, &receipt, &[("output_tokens", 1)]).await);
+    assert_eq!(denial.remaining(), Some(0));
 }
 
 #[tokio::test]
@@ -100,8 +101,9 @@ async fn slots_are_renewed_by_every_step() {
     assert_eq!(fleet.usage().await[4], 1);
     fleet.clock.advance(Span::from_secs(61));
     let before = fleet.usage().await;
-    let denial = denied(extend(&fleet, &receipt, &STEP).await);
-    assert!(denial.slot_lost && denial.rule.as_deref() == Some("flight"));
+    let (denial, slot_lost) = denied(extend(&fleet, &receipt, &STEP).await);
+    let (rule, _) = denial.deciding_rule().unwrap();
+    assert_eq!((slot_lost, rule.name.as_str(), denial.retry_after()), (true, "flight", Wait::Never));
     assert_eq!(fleet.usage().await, before, "nothing was charged");
     fleet.here.settle_costs(opened(&receipt), &[("output_tokens", 10)]).await.unwrap();
     assert_eq!(fleet.usage().await[2], 10, "what was used is still settled");
@@ -204,8 +206,9 @@ async fn the_limits_of_the_reservation_hold_after_rules_changed() {
     let fleet = fleet(RULES);
     let receipt = fleet.reserved(&STREAM).await;
     fleet.here.swap_rules(RuleSet::empty());
-    let denial = denied(extend(&fleet, &receipt, &[("output_tokens", 451)]).await);
-    assert_eq!((denial.rule, denial.outcome.remaining), (None, 450), "the rule is gone, its bucket is not");
+    let (denial, slot_lost) = denied(extend(&fleet, &receipt, &[("output_tokens", 451)]).await);
+    assert!(denial.deciding_rule().is_none() && !slot_lost, "the rule is gone, its bucket is not");
+    granted(extend(&fleet, &receipt, &[("output_tokens", 450)]).await);
 }
 
 #[tokio::test]
@@ -213,8 +216,8 @@ async fn amounts_saturate() {
     let fleet = fleet(RULES);
     let receipt = fleet.reserved(&STREAM).await;
     let twice = [("output_tokens", u64::MAX), ("output_tokens", u64::MAX)];
-    let denial = denied(extend(&fleet, &receipt, &twice).await);
-    assert_eq!(denial.outcome.wait, Wait::Never);
+    let (denial, _) = denied(extend(&fleet, &receipt, &twice).await);
+    assert_eq!(denial.retry_after(), Wait::Never);
     let half = [("output_tokens", 225), ("output_tokens", 225)];
     let receipt = granted(extend(&fleet, &receipt, &half).await);
     assert_eq!(opened(&receipt).amount("output_tokens"), Some(500));

@@ -1,7 +1,7 @@
 //! Reservations over leased rules, without the store, and by value.
 
 use tollgate_core::Span;
-use tollgate_engine::{Engine, Extension};
+use tollgate_engine::{DecidedBy, Engine, Extension};
 use tollgate_ruleset::RuleSet;
 
 use crate::rig::{RULES, STREAM, carried, denied, fleet, granted, opened, user};
@@ -14,8 +14,8 @@ async fn leased_rules_are_exact_for_reservations() {
     assert!(!opened(&receipt).is_local());
     let extension = fleet.there.extend(opened(&receipt), &[("output_tokens", 450)]).await.unwrap();
     let receipt = granted(extension);
-    let denial = denied(fleet.here.extend(opened(&receipt), &[("output_tokens", 1)]).await.unwrap());
-    assert_eq!(denial.outcome.remaining, 0);
+    let (denial, _) = denied(fleet.here.extend(opened(&receipt), &[("output_tokens", 1)]).await.unwrap());
+    assert_eq!(denial.remaining(), Some(0));
     fleet.there.settle_costs(opened(&receipt), &[("output_tokens", 123)]).await.unwrap();
     assert_eq!(fleet.usage().await[2], 123);
 }
@@ -41,15 +41,35 @@ async fn a_reservation_without_the_store_is_extended_and_settled_in_fallback_buc
     assert!(!fleet.here.decide(&user(&[("output_tokens", 1)])).await.is_allowed());
 }
 
+/// The policy decides as it does for a check, and what it grants is charged when the stream is settled.
 #[tokio::test]
-async fn an_extension_without_the_store_is_an_error_and_can_be_retried() {
+async fn an_extension_without_the_store_is_decided_by_policy() {
     let fleet = fleet(RULES);
     let receipt = fleet.reserved(&STREAM).await;
     fleet.store.set_away(true);
-    assert!(fleet.here.extend(opened(&receipt), &[("output_tokens", 20)]).await.is_err());
+    let extension = fleet.here.extend(opened(&receipt), &[("output_tokens", 20)]).await.unwrap();
+    let Extension::Granted(decision, extended) = extension else { panic!("the share of this node has room") };
+    assert_eq!(decision.decided_by, DecidedBy::Fallback);
+    assert!(matches!(fleet.here.extend(opened(&receipt), &[("output_tokens", 20)]).await, Ok(Extension::Replaced)));
+    let (denial, slot_lost) = denied(fleet.here.extend(*extended, &[("output_tokens", 500)]).await.unwrap());
+    assert_eq!((denial.deciding_rule().unwrap().0.name.as_str(), slot_lost), ("output", false));
+    fleet.store.set_away(false);
+    let receipt = granted(fleet.here.extend(opened(&receipt), &[("output_tokens", 10)]).await.unwrap());
+    assert_eq!(fleet.usage().await[2], 60, "the store knows nothing of the step without it");
+    fleet.here.settle_costs(opened(&receipt), &[("output_tokens", 90)]).await.unwrap();
+    assert_eq!(fleet.usage().await, [1, 100, 90, 460, 0], "settled to what was used");
+}
+
+#[tokio::test]
+async fn an_extension_without_the_store_is_denied_where_the_policy_says_so() {
+    let fleet = fleet(&RULES.replace("meter: output_tokens,", "meter: output_tokens, on_fail: deny,"));
+    let receipt = fleet.reserved(&STREAM).await;
+    fleet.store.set_away(true);
+    let (denial, _) = denied(fleet.here.extend(opened(&receipt), &[("output_tokens", 20)]).await.unwrap());
+    assert_eq!(denial.decided_by, DecidedBy::Closed);
     fleet.store.set_away(false);
     granted(fleet.here.extend(opened(&receipt), &[("output_tokens", 20)]).await.unwrap());
-    assert_eq!(fleet.usage().await[2], 70);
+    assert_eq!(fleet.usage().await[2], 70, "the receipt stays good");
 }
 
 /// A program that embeds the engine keeps the reservation by value: no turns, so fewer calls.
@@ -58,7 +78,9 @@ async fn a_reservation_in_the_process_needs_no_turn() {
     let fleet = fleet(RULES);
     let (_, reservation) = fleet.here.reserve(&user(&STREAM)).await;
     let extension = fleet.here.extend(reservation.unwrap(), &[("output_tokens", 20)]).await.unwrap();
-    let Extension::Granted(reservation) = extension else { panic!("there is room") };
+    let Extension::Granted(decision, reservation) = extension else { panic!("there is room") };
+    let left = decision.rulings().iter().map(|ruling| ruling.outcome.unwrap().remaining);
+    assert_eq!(left.collect::<Vec<_>>(), [430, 2620], "what is left of output and credits");
     assert_eq!(fleet.store.calls(), (2, 0));
     fleet.here.settle_costs(*reservation, &[("output_tokens", 10)]).await.unwrap();
     assert_eq!(fleet.store.calls(), (0, 1));

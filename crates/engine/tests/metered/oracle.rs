@@ -189,12 +189,12 @@ async fn extend(fleet: &TwoNodes, model: &mut Model, which: usize, old: bool, mo
     let expired = reservation.held_until <= model.now;
     match extension {
         Extension::Replaced => assert!(!latest || reservation.settled, "replaced without a reason"),
-        Extension::Denied(denial) => {
+        Extension::Denied { slot_lost, .. } => {
             assert!(latest && !reservation.settled, "an old receipt is replaced, not denied");
-            assert_eq!(denial.slot_lost, expired);
+            assert_eq!(slot_lost, expired);
             assert!(expired || !model.step_fits(more), "denied with room for {more:?}");
         }
-        Extension::Granted(extended) => {
+        Extension::Granted(_, extended) => {
             assert!(latest && !reservation.settled && !expired && model.step_fits(more), "granted {more:?}");
             let charges = model.charge(more);
             let void_until = model.now + REMEMBERED;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tollgate_core::{Attribute, Charge, Enforcement, ManualClock, Receipt, Request, Span, Time};
-use tollgate_engine::{Decision, Engine, Extension, ExtensionDenial, Reservation, random_slot};
+use tollgate_engine::{Decision, Engine, Extension, Reservation, random_slot};
 use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -160,14 +160,15 @@ impl TwoNodes {
 /// The receipt of an extension that was granted.
 pub fn granted(extension: Extension) -> CarriedReceipt {
     match extension {
-        Extension::Granted(reservation) => carried(*reservation),
+        Extension::Granted(_, reservation) => carried(*reservation),
         other => panic!("not granted: {other:?}"),
     }
 }
 
-pub fn denied(extension: Extension) -> ExtensionDenial {
+/// The decision about an extension that was denied, and whether a slot was lost.
+pub fn denied(extension: Extension) -> (Box<Decision>, bool) {
     match extension {
-        Extension::Denied(denial) => denial,
+        Extension::Denied { decision, slot_lost } => (decision, slot_lost),
         other => panic!("not denied: {other:?}"),
     }
 }

@@ -4,8 +4,7 @@ use tollgate_core::Span;
 use tollgate_service::Settled;
 use tollgate_service::check_request::{read_check, read_receipt};
 use tollgate_service::refusal::{OTHER_NAMESPACE, write_body_error, write_json};
-use tollgate_service::render::write_extension_denial;
-use tollgate_service::{Reply, SignedReceipt};
+use tollgate_service::{Extended, Reply, SignedReceipt};
 
 use super::{CheckApi, PreparedCall};
 
@@ -22,24 +21,27 @@ impl CheckApi {
         let (decision, receipt) = self.service.reserve(&request).await;
         self.write(call, &decision, reply);
         if let Some(SignedReceipt { text, ttl }) = receipt {
-            reply.body.pop(); // the closing brace: the response to an allowed request is an object with members
-            reply.body.extend_from_slice(format!(",\"{name}\":\"{text}\"{}}}", ttl_member(ttl)).as_bytes());
+            append_members(&format!("\"{name}\":\"{text}\"{}", ttl_member(ttl)), reply);
         }
     }
 
-    /// Takes the next step of a reservation.
+    /// Decides the next step of a reservation.
     pub(super) async fn extend(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {
         let read = match read_receipt(body, true) {
             Ok(read) => read,
             Err(error) => return write_body_error(&error, reply),
         };
-        match self.service.extend(&read.receipt, &read.costs()).await {
-            Ok(Ok(SignedReceipt { text, ttl })) => {
-                let json = format!("{{\"extended\":true,\"reservation\":\"{text}\"{}}}", ttl_member(ttl));
-                write_json(200, &json, reply);
+        let Extended { decision, receipt, slot_lost } = match self.service.extend(&read.receipt, &read.costs()).await {
+            Ok(extended) => extended,
+            Err(error) => return error.write(reply),
+        };
+        self.write(call, &decision, reply);
+        match receipt {
+            Some(SignedReceipt { text, ttl }) => {
+                append_members(&format!("\"reservation\":\"{text}\"{}", ttl_member(ttl)), reply);
             }
-            Ok(Err(denial)) => write_extension_denial(&denial, call.refuse_by_status == Some(true), reply),
-            Err(error) => error.write(reply),
+            None if slot_lost => append_members("\"slot_lost\":true", reply),
+            None => {}
         }
     }
 
@@ -82,6 +84,14 @@ impl CheckApi {
             Err(error) => error.write(reply),
         }
     }
+}
+
+/// Appends members to the object of a decision, which is never empty.
+fn append_members(members: &str, reply: &mut Reply) {
+    reply.body.pop(); // the closing brace
+    reply.body.push(b',');
+    reply.body.extend_from_slice(members.as_bytes());
+    reply.body.push(b'}');
 }
 
 fn ttl_member(ttl: Option<Span>) -> String {

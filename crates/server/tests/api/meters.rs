@@ -45,14 +45,16 @@ async fn a_reservation_is_extended_and_settled_per_meter() {
 
     let step = json!({ "reservation": reserved["reservation"], "costs": { "output_tokens": 300 } });
     let (status, extended) = post(&rig, "/v1/extend", step.clone()).await;
-    assert_eq!((status, &extended["extended"], &extended["ttl_ms"]), (200, &json!(true), &json!(30_000)));
+    assert_eq!((status, &extended["allowed"], &extended["ttl_ms"]), (200, &json!(true), &json!(30_000)));
+    let meters: Vec<&Value> = extended["rules"].as_array().unwrap().iter().map(|rule| &rule["remaining"]).collect();
+    assert_eq!(meters[..2], [&json!(500), &json!(2900)], "what is left of output and credits: {extended}");
     assert_eq!(left(&rig).await, [99, 500, 2900]);
     let (status, again) = post(&rig, "/v1/extend", step).await;
     assert_eq!((status, &again["code"]), (409, &json!("replaced_receipt")));
 
     let much = json!({ "reservation": extended["reservation"], "costs": { "output_tokens": 501 } });
     let (status, denied) = post(&rig, "/v1/extend", much.clone()).await;
-    assert_eq!((status, &denied["extended"], &denied["rule"]), (200, &json!(false), &json!("output")), "{denied}");
+    assert_eq!((status, &denied["allowed"], &denied["rule"]), (200, &json!(false), &json!("output")), "{denied}");
     assert_eq!((&denied["limit"], &denied["remaining"]), (&json!(1000), &json!(500)));
     let (status, _) = post(&rig, "/v1/extend?status=429", much).await;
     assert_eq!((status, left(&rig).await), (429, vec![99, 500, 2900]));

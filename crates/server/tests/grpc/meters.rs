@@ -58,18 +58,19 @@ async fn a_reservation_is_extended_and_settled_per_meter() {
         costs: costs(&[("output_tokens", amount)]),
     };
     let extended = client.extend(step(&reserved.reservation, 300)).await.unwrap().into_inner();
-    assert!(extended.extended && extended.ttl_ms == Some(30_000));
+    assert!(extended.decision.unwrap().allowed && extended.ttl_ms == Some(30_000));
     assert_eq!(left(&rig).await, [99, 500]);
     let again = refused(client.extend(step(&reserved.reservation, 300)).await);
     assert_eq!(again, (Code::FailedPrecondition, "replaced_receipt".to_owned()));
     let denied = client.extend(step(&extended.reservation, 501)).await.unwrap().into_inner();
-    assert_eq!((denied.extended, denied.rule.as_str(), denied.slot_lost), (false, "output", false));
-    assert_eq!((denied.limit, denied.remaining), (Some(1000), Some(500)));
-    assert!(denied.retry_after_ms.is_some() && denied.reservation.is_empty());
+    assert!(!denied.slot_lost && denied.reservation.is_empty());
+    let denial = denied.decision.unwrap();
+    assert_eq!((denial.allowed, denial.rule.as_str(), denial.limit), (false, "output", Some(1000)));
+    assert!(denial.remaining == Some(500) && denial.retry_after_ms.is_some());
 
     let settle = |reservation: &str, amount| SettleRequest {
         reservation: reservation.to_owned(),
-        cost: 0,
+        cost: None,
         costs: costs(&[("output_tokens", amount)]),
     };
     let old = client.settle(settle(&reserved.reservation, 0)).await.unwrap().into_inner();
@@ -112,7 +113,7 @@ async fn bad_amounts_meters_and_receipts_have_codes_and_charge_nothing() {
     for (reservation, amount, code) in receipts {
         let step = ExtendRequest { reservation: reservation.clone(), costs: costs(&[amount]) };
         assert_eq!(refused(client.extend(step).await), bad(code), "{amount:?}");
-        let settle = SettleRequest { reservation: reservation.clone(), cost: 0, costs: costs(&[amount]) };
+        let settle = SettleRequest { reservation: reservation.clone(), cost: None, costs: costs(&[amount]) };
         assert_eq!(refused(client.settle(settle).await), bad(code), "{amount:?}");
     }
     assert_eq!(left(&rig).await, before);

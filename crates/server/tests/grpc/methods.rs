@@ -171,7 +171,11 @@ async fn what_is_reserved_is_settled_once() {
     let request = Some(CheckRequest { cost: Some(100), ..about("a") });
     let reserved = client.reserve(ReserveRequest { request: request.clone() }).await.unwrap().into_inner();
     assert_eq!(decision(reserved.decision).remaining, Some(900));
-    let settle = |cost| SettleRequest { reservation: reserved.reservation.clone(), cost, ..SettleRequest::default() };
+    let settle = |cost| SettleRequest {
+        reservation: reserved.reservation.clone(),
+        cost: Some(cost),
+        ..SettleRequest::default()
+    };
     let status = client.settle(settle(1 << 53)).await.unwrap_err();
     assert!(status.message().starts_with("bad_cost"), "{status:?}");
     let settled = client.settle(settle(30)).await.unwrap().into_inner();
@@ -183,7 +187,7 @@ async fn what_is_reserved_is_settled_once() {
     let denied = Some(CheckRequest { cost: Some(5000), ..about("a") });
     let denied = client.reserve(ReserveRequest { request: denied }).await.unwrap().into_inner();
     assert!(!decision(denied.decision).allowed && denied.reservation.is_empty());
-    let unknown = SettleRequest { reservation: "tgr_AAAA".to_owned(), cost: 1, ..SettleRequest::default() };
+    let unknown = SettleRequest { reservation: "tgr_AAAA".to_owned(), cost: Some(1), ..SettleRequest::default() };
     assert_eq!(client.settle(unknown).await.unwrap_err().code(), Code::InvalidArgument);
     let missing = client.reserve(ReserveRequest { request: None }).await.unwrap_err();
     assert_eq!(missing.code(), Code::InvalidArgument);

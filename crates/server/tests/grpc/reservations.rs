@@ -14,8 +14,8 @@ const VECTORS: &str = include_str!("../../../testkit/vectors/reservations.json")
 
 /// The answer with the names of the HTTP API.
 fn decided(decision: Option<CheckResponse>, receipt: &str) -> Value {
-    let CheckResponse { allowed, rule, .. } = decision.unwrap_or_default();
-    json!({ "allowed": allowed, "rule": rule, "reservation": receipt })
+    let CheckResponse { allowed, rule, limit, remaining, .. } = decision.unwrap_or_default();
+    json!({ "allowed": allowed, "rule": rule, "limit": limit, "remaining": remaining, "reservation": receipt })
 }
 
 fn refused(status: &Status) -> Value {
@@ -40,18 +40,10 @@ async fn ask(rig: &Rig, client: &str, call: ReservationCall) -> Result<Value, St
         }
         "extend" => {
             let answer = grpc.extend(ExtendRequest { reservation, costs }).await?.into_inner();
-            json!({
-                "extended": answer.extended, "reservation": answer.reservation, "rule": answer.rule,
-                "limit": answer.limit, "remaining": answer.remaining,
-            })
-        }
-        // Without amounts gRPC settles at the cost of 0; the vectors mean the estimates.
-        "settle" if costs.is_empty() => {
-            let released = grpc.release_slot(ReleaseSlotRequest { slot: reservation }).await?.into_inner().released;
-            json!({ "settled": released, "refunded": u8::from(released), "extended": 0 })
+            decided(answer.decision, &answer.reservation)
         }
         "settle" => {
-            let answer = grpc.settle(SettleRequest { reservation, cost: 0, costs }).await?.into_inner();
+            let answer = grpc.settle(SettleRequest { reservation, cost, costs }).await?.into_inner();
             json!({ "settled": answer.settled, "refunded": answer.refunded, "extended": answer.extended })
         }
         "renew" => {

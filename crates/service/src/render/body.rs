@@ -51,7 +51,8 @@ pub(super) fn write_members(input: &RenderInput<'_>, detail: Detail, out: &mut V
         out.extend_from_slice(b",\"delay_ms\":");
         number(out, delay.millis_ceil());
     }
-    if let Some(reason) = decision.reason() {
+    // A step of a reservation may be denied by the limit of a rule that no longer exists: no reason fits.
+    if let Some(reason) = decision.reason().filter(|_| allowed) {
         out.extend_from_slice(b",\"reason\":");
         string(out, reason_text(decision.decided_by, reason));
     }

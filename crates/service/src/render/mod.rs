@@ -13,13 +13,11 @@
 //! | `body` | the members of the JSON object |
 //! | `input` | options, and the values that fields and body share |
 //! | `problem` | denials and errors as problem details |
-//! | `extension` | the denial of an extension |
 
 pub mod policy;
 pub mod style;
 
 mod body;
-mod extension;
 mod input;
 mod problem;
 mod retry;
@@ -27,7 +25,6 @@ mod write;
 
 use tollgate_engine::{Decision, Verdict};
 
-pub use self::extension::write_extension_denial;
 pub use self::input::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
 pub use self::policy::Policy;
 pub use self::problem::ProblemDetails;
