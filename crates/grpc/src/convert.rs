@@ -102,7 +102,7 @@ fn decided(decision: &Decision) -> v1::CheckResponse {
         allowed: decision.is_allowed(),
         limit: policy.as_ref().map(|policy| policy.limit),
         remaining: policy.as_ref().map(|policy| policy.remaining),
-        reset_at: policy.as_ref().map(|policy| decision.wall.after(policy.reset).secs_ceil()),
+        reset_at: policy.as_ref().and_then(|policy| policy.reset).map(|reset| decision.wall.after(reset).secs_ceil()),
         retry_after_ms: millis(wait),
         never: wait == Wait::Never,
         rule: policy.as_ref().map_or_else(String::new, |policy| policy.name.to_owned()),
@@ -125,7 +125,7 @@ fn rulings(decision: &Decision) -> Vec<v1::Ruling> {
             limit: policy.as_ref().map(|policy| policy.limit),
             remaining: policy.as_ref().map(|policy| policy.remaining),
             retry_after_ms: ruling.outcome.and_then(|outcome| millis(outcome.wait)),
-            reset_after_ms: policy.as_ref().map(|policy| policy.reset.millis_ceil()),
+            reset_after_ms: policy.as_ref().and_then(|policy| policy.reset).map(Span::millis_ceil),
             mode: ruling.decided_by.name().to_owned(),
         }
     });

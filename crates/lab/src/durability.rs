@@ -138,7 +138,8 @@ impl DurableNode {
             let ended_at = watch.elapsed();
             let ended = end(process);
             is_over.store(true, Ordering::Relaxed);
-            let slowest_sync = syncs.join().unwrap_or_else(|_| Err(io::Error::other("the probe of the disk failed")))?;
+            let slowest_sync =
+                syncs.join().unwrap_or_else(|_| Err(io::Error::other("the probe of the disk failed")))?;
             match ended {
                 true => Ok((ended_at, slowest_sync)),
                 false => Err(io::Error::other("the node did not end as asked")),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
-use tollgate_core::{Attribute, Wait};
+use tollgate_core::{Attribute, Span, Wait};
 use tollgate_resp::{Arguments, ReplyWriter, excerpt};
 use tollgate_service::{DecidedBy, Decision, Verdict};
 
@@ -119,7 +119,7 @@ pub fn write_decision(decision: &Decision, out: &mut ReplyWriter<'_>) {
         Wait::Never => out.integer(-1),
     }
     out.encoded(b"$14\r\nreset_after_ms\r\n");
-    number(out, policy.as_ref().map(|policy| policy.reset.millis_ceil()));
+    number(out, policy.as_ref().and_then(|policy| policy.reset).map(Span::millis_ceil));
     out.encoded(b"$8\r\ndelay_ms\r\n");
     out.unsigned(decision.delay().millis_ceil());
     out.encoded(b"$4\r\nrule\r\n");

@@ -20,6 +20,13 @@ impl UsageQuery {
         UsageQuery { call, attributes: pairs.into_owned().collect() }
     }
 
+    /// A parameter whose value is not UTF-8: another client would be answered for.
+    fn unreadable(&self) -> Option<&str> {
+        let lossy = |text: &str| text.contains(char::REPLACEMENT_CHARACTER);
+        let mut all = self.attributes.iter();
+        all.find(|(name, value)| lossy(name) || lossy(value)).map(|(name, _)| name.as_str())
+    }
+
     /// A parameter that is there twice.
     fn repeated(&self) -> Option<&str> {
         let earlier = |index: usize, name: &str| self.attributes.iter().take(index).any(|(other, _)| other == name);
@@ -30,10 +37,11 @@ impl UsageQuery {
 
 impl CheckApi {
     pub(crate) async fn usage(&self, query: &UsageQuery, reply: &mut Reply) {
-        if let Some(name) = query.repeated() {
+        let unreadable = query.unreadable().map(|name| (name, "bad_text", "is not UTF-8"));
+        let repeated = || query.repeated().map(|name| (name, "duplicate_field", "is there twice"));
+        if let Some((name, code, detail)) = unreadable.or_else(repeated) {
             let field = name.chars().take(64).filter(char::is_ascii_graphic).collect();
-            let detail = "is there twice".to_owned();
-            return write_body_error(&BodyError { code: "duplicate_field", field, detail }, reply);
+            return write_body_error(&BodyError { code, field, detail: detail.to_owned() }, reply);
         }
         let value = |wanted: &str| query.attributes.iter().find(|(name, _)| name == wanted);
         let namespace = value("namespace").map_or("", |(_, namespace)| namespace.as_str());

@@ -76,6 +76,8 @@ async fn questions_that_cannot_be_read_are_rejected() {
     for (path, status, code) in [
         ("/v1/usage", 400, "missing_field"),
         ("/v1/usage?client_key=a%00b", 400, "bad_text"),
+        ("/v1/usage?client_key=a%ffb", 400, "bad_text"),
+        ("/v1/usage?%c3(=a", 400, "bad_text"),
         ("/v1/usage?ip=nonsense", 400, "bad_address"),
         ("/v1/usage?Client=a", 400, "bad_attribute_name"),
         ("/v1/usage?api_key=a&api_key=b", 400, "duplicate_field"),
@@ -97,4 +99,18 @@ async fn usage_needs_the_token_of_a_check() {
     assert_eq!(rig.call("GET", path, "", "").await.status, 401);
     let known = format!("Authorization: Bearer {TOKEN}\r\n");
     assert_eq!(rig.call("GET", path, &known, "").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_for_ever_has_no_reset_and_no_window() {
+    let rules = "rules: [{ name: trial, key_by: client_key, quota: { amount: 1, every: never } }]";
+    let rig = Rig::start(rules);
+    for allowed in [true, false] {
+        let answer = rig.post("/v1/check", r#"{"client_key":"user:1"}"#).await;
+        let json = answer.json();
+        assert_eq!((&json["allowed"], &json["remaining"]), (&json!(allowed), &json!(0)));
+        assert_eq!((&json["reset_at"], answer.field("X-RateLimit-Reset")), (&json!(null), None), "{json}");
+        assert_eq!(answer.field("RateLimit-Policy"), Some(r#""trial";q=1"#));
+        assert_eq!(answer.field("RateLimit"), Some(r#""trial";r=0"#));
+    }
 }

@@ -30,7 +30,10 @@ pub(super) fn write_members(input: &RenderInput<'_>, detail: Detail, out: &mut V
     out.extend_from_slice(b",\"remaining\":");
     write_remaining(policy.as_ref(), decision.decided_by, out);
     out.extend_from_slice(b",\"reset_at\":");
-    number_or_null(out, policy.as_ref().map(|policy| decision.wall.after(policy.reset).secs_ceil()));
+    number_or_null(
+        out,
+        policy.as_ref().and_then(|policy| policy.reset).map(|reset| decision.wall.after(reset).secs_ceil()),
+    );
     write_retry(input, out);
     out.extend_from_slice(b",\"rule\":");
     match policy {

@@ -1,6 +1,6 @@
 //! A rule's limit as callers see it: the numbers of header fields, independent of the header style.
 
-use tollgate_core::{Limit, LimitKind, Span};
+use tollgate_core::{Limit, LimitKind, Quota, Span, Time};
 use tollgate_engine::Ruling;
 use tollgate_ruleset::Rule;
 
@@ -28,8 +28,8 @@ pub struct Policy<'a> {
     pub used: u64,
     /// Until `remaining` grows; `None` if it cannot, or if that is unknown.
     pub next: Option<Span>,
-    /// Until the limit is as if unused.
-    pub reset: Span,
+    /// Until the limit is as if unused; `None` for a quota that never starts anew.
+    pub reset: Option<Span>,
     /// The partition key of the policy's bucket. Bucket digests are secret and never shown.
     pub partition: Option<&'a [u8]>,
 }
@@ -52,6 +52,7 @@ impl<'a> Policy<'a> {
         };
         let LimitView { limit: capacity, remaining, used, next, reset } = view;
         let (quota, window) = quota_and_window(limit, ruling);
+        let is_for_ever = matches!(limit, Limit::Quota(quota) if quota.end() == Quota::FOREVER);
         let unit = (limit.kind() == LimitKind::Concurrency).then_some("concurrent-requests");
         let (name, resource) = (rule.name.as_str(), rule.resource.as_str());
         Some(Policy {
@@ -64,7 +65,7 @@ impl<'a> Policy<'a> {
             remaining,
             used,
             next,
-            reset,
+            reset: Some(reset).filter(|_| !is_for_ever),
             partition: None,
         })
     }
@@ -93,7 +94,7 @@ fn quota_and_window(limit: &Limit, ruling: &Ruling) -> (u64, Option<u64>) {
     let asked = if ruling.window > Span::ZERO { ruling.window } else { limit.window() };
     let (quota, window, second) = (ruling.requests, asked.nanos(), Span::SECOND.nanos());
     match (window / second, window % second) {
-        _ if limit.kind() == LimitKind::Concurrency => (quota, None),
+        _ if limit.kind() == LimitKind::Concurrency || asked >= Quota::FOREVER.since(Time::ZERO) => (quota, None),
         (secs, 0) => (quota, Some(secs)),
         (0, part) => (scaled(quota, second, part), Some(1)),
         _ => (quota, None),

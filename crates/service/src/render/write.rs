@@ -24,10 +24,16 @@ pub(super) fn write<'a>(
 ) {
     let Some(deciding) = deciding else { return };
     for field in styles.iter().flat_map(|style| style.fields) {
-        if applies(field, every.clone()) {
+        if applies(field, every.clone()) && (deciding.reset.is_some() || !tells_reset(field)) {
             fields.push_with(field.name, |out| write_field(field, now, deciding, every.clone(), out));
         }
     }
+}
+
+/// Whether the field is the time of the reset, which a quota for ever does not have.
+fn tells_reset(field: &HeaderField) -> bool {
+    let mut parts = field.runs.iter().flat_map(|(_, item)| item.iter());
+    parts.any(|(_, part)| matches!(part, HeaderPart::ResetIn | HeaderPart::ResetAt))
 }
 
 fn applies<'a>(field: &HeaderField, mut every: impl Iterator<Item = Policy<'a>>) -> bool {
@@ -75,8 +81,8 @@ fn write_part(part: HeaderPart, before: &str, policy: &Policy<'_>, now: Time, ou
         HeaderPart::Used => Some(policy.used),
         HeaderPart::Next => policy.next.map(Span::secs_ceil),
         HeaderPart::NextOrZero => Some(policy.next.map_or(0, Span::secs_ceil)),
-        HeaderPart::ResetIn => Some(policy.reset.secs_ceil()),
-        HeaderPart::ResetAt => Some(now.after(policy.reset).secs_ceil()),
+        HeaderPart::ResetIn => policy.reset.map(Span::secs_ceil),
+        HeaderPart::ResetAt => policy.reset.map(|reset| now.after(reset).secs_ceil()),
         HeaderPart::Name | HeaderPart::Resource | HeaderPart::Unit | HeaderPart::Partition => {
             return write_text(part, before, policy, out);
         }

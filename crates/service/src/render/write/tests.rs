@@ -27,7 +27,7 @@ fn policy(vector: &Value) -> Policy<'_> {
         remaining: number("remaining").unwrap(),
         used: number("used").unwrap_or(0),
         next,
-        reset: next.unwrap_or(Span::ZERO), // the vectors are of windows, where both are the window's end
+        reset: Some(next.unwrap_or(Span::ZERO)), // the vectors are of windows, where both are the window's end
         partition: text("pk").map(str::as_bytes),
     }
 }
