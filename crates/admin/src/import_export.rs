@@ -338,6 +338,11 @@ impl ImportFile {
             let help = format!("call it with ?namespace={other}, or take the line out of the file");
             return Err(AdminProblem::of_fault("namespace", "other-namespace", message, &help));
         }
+        if !file.plans.is_empty() {
+            let help = "keep plans in the rules file of the server";
+            let message = "plans of a file cannot be imported".to_owned();
+            return Err(AdminProblem::of_fault("plans", "misplaced-field", message, help));
+        }
         let (warnings, _) = lint_text(&file, text).into_parts();
         file.namespace = namespace.to_owned();
         let names = names(&file)?;

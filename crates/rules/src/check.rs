@@ -7,6 +7,7 @@
 mod across;
 mod limit;
 mod name;
+mod plan;
 mod unusable;
 
 use std::ops::RangeInclusive;
@@ -22,6 +23,8 @@ use crate::spec::{
 pub use across::{CROWDED, across, crowded, wildcards};
 pub(crate) use name::case_duplicates;
 pub use name::{RULE_NAME_MAX, is_rule_name, nearest_rule_name, rule_name_help};
+pub(crate) use plan::plan;
+pub use plan::{UNKNOWN_PLAN, plans};
 pub use unusable::{CROSS_RULE_CODES, unusable_rules};
 
 /// Largest number of units per window.
@@ -48,9 +51,10 @@ pub const IPV6_PREFIX: RangeInclusive<u64> = 32..=128;
 /// All problems of a file that was read.
 pub fn check(file: &RuleFile) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (index, spec) in file.rules.iter().enumerate() {
+    for (index, spec) in file.rules.iter().enumerate().filter(|(_, spec)| spec.plan.is_none()) {
         problems.extend(rule(spec, format!("rules[{index}]"), file.allow_block_all));
     }
+    problems.extend(plans(&file.plans));
     for (index, spec) in file.clients.iter().enumerate() {
         problems.extend(client(spec, format!("clients[{index}]")));
     }

@@ -12,6 +12,12 @@ pub fn parse(text: &str) -> Result<u64, ParseError> {
     })
 }
 
+/// The same, or a date: its first instant in UTC.
+pub fn parse_or_date(text: &str) -> Result<u64, ParseError> {
+    let is_date = text.len() == "2026-12-01".len();
+    if is_date { parse(&format!("{text}T00:00:00Z")).or_else(|_| parse(text)) } else { parse(text) }
+}
+
 fn read(text: &str) -> Option<u64> {
     let mut text = Digits(text);
     let year = text.number(4)?;

@@ -20,8 +20,8 @@ use crate::check;
 use crate::fmt;
 use crate::path::{EscapedSlash, PathCase};
 use crate::problem::{Problem, Problems};
-use crate::read::{FieldPath, FieldValue, Spelling, read_client, read_override, read_root, read_rule};
-use crate::spec::{ClientSpec, OnFail, OverrideSpec, RuleFile, RuleSpec};
+use crate::read::{FieldPath, FieldValue, Spelling, read_client, read_override, read_plan, read_root, read_rule};
+use crate::spec::{ClientSpec, OnFail, OverrideSpec, PlanSpec, RuleFile, RuleSpec};
 use crate::yaml::{SourceSpan, YamlKey, YamlKind, YamlNode};
 
 /// Settings of a file or namespace that reading one of its rules depends on.
@@ -47,6 +47,16 @@ pub fn rule(node: &YamlNode, settings: &NamespaceSettings) -> Result<RuleSpec, V
     let read =
         |value: FieldValue<'_>, problems: &mut Problems| read_rule(value, Spelling { escaped_slash, case }, problems);
     one(node, "rule", read, |spec| check::rule(spec, String::new(), allow_block_all))
+}
+
+/// Reads a plan. [`check::plans`] checks it against the other plans.
+pub fn plan(name: &str, node: &YamlNode, settings: &NamespaceSettings) -> Result<PlanSpec, Vec<Problem>> {
+    let NamespaceSettings { escaped_slash, case, .. } = *settings;
+    let read = |value: FieldValue<'_>, problems: &mut Problems| PlanSpec {
+        name: name.to_owned(),
+        ..read_plan(value, Spelling { escaped_slash, case }, problems)
+    };
+    one(node, "plan", read, |spec| check::plan(spec, ""))
 }
 
 /// Reads a client.
@@ -83,6 +93,26 @@ fn one<T>(
 /// The trees of a file's rules, in the order of [`RuleFile::rules`].
 pub fn rules_of(root: &YamlNode) -> &[YamlNode] {
     root.get("rules").map(YamlNode::items).unwrap_or_default()
+}
+
+/// The trees of a file's plans, by name, in the order of [`RuleFile::plans`].
+pub fn plans_of(root: &YamlNode) -> &[(YamlKey, YamlNode)] {
+    match root.get("plans").map(|plans| &plans.kind) {
+        Some(YamlKind::Map(entries)) => entries,
+        _ => &[],
+    }
+}
+
+/// The trees of a plan's rules, in the order of [`PlanSpec::limits`].
+pub fn limits_of(plan: &YamlNode) -> &[YamlNode] {
+    plan.get("limits").map(YamlNode::items).unwrap_or_default()
+}
+
+/// The tree of each rule of a file, in the order of [`RuleFile::rules`], as its author wrote it: those of plans without
+/// the condition on the plan.
+pub fn all_rules_of(root: &YamlNode) -> impl Iterator<Item = &YamlNode> {
+    let of_plans = plans_of(root).iter().flat_map(|(_, plan)| limits_of(plan));
+    rules_of(root).iter().chain(of_plans)
 }
 
 /// The trees of a file's clients, in the order of [`RuleFile::clients`].

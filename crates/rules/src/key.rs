@@ -3,8 +3,8 @@
 use crate::problem::{ParseError, quote};
 
 /// Built-in attributes; any other name is a custom attribute.
-pub const KNOWN_ATTRIBUTES: [&str; 10] =
-    ["client_key", "api_key", "user_id", "ip", "org", "tier", "endpoint", "method", "path", "namespace"];
+pub const KNOWN_ATTRIBUTES: [&str; 11] =
+    ["client_key", "api_key", "user_id", "ip", "org", "plan", "tier", "endpoint", "method", "path", "namespace"];
 
 /// Parts of a bucket key. Each part is a list of attributes, of which the first one present is used; no part means
 /// `global`.

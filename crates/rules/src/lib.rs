@@ -21,6 +21,7 @@ pub mod nearest;
 pub mod normalize;
 pub mod path;
 pub mod pattern;
+pub mod plan;
 pub mod position;
 pub mod problem;
 pub mod read;
@@ -52,5 +53,6 @@ pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
     Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, MatchSpec,
-    MeterSpec, Missing, OnFail, OverrideSpec, RuleFile, RuleSpec, SoftSpec, Unmetered,
+    MeterSpec, Missing, OnFail, OverrideSpec, PlanOrigin, PlanSchedule, PlanSpec, RuleFile, RuleSpec, SoftSpec,
+    Unmetered,
 };

@@ -5,6 +5,7 @@
 mod competing;
 mod keys;
 mod paths;
+mod plans;
 mod scalars;
 
 use std::time::Duration;
@@ -41,11 +42,12 @@ pub fn lint(file: &RuleFile) -> Problems {
     let competing = CompetingRules::of(file);
     let mut compared_all = true;
     for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Enforcement::Off) {
-        let field = format!("rules[{number}]");
+        let field = file.path_of(number);
         problems.extend(contradictions(rule, &field));
         problems.extend(always_exempted(&competing, rule, &field));
         problems.extend(shadowed(&competing, number, rule, &field));
         problems.extend(spellings(rule, &field));
+        problems.extend(plans::unknown(file, rule, &field));
         if compared_all && competing.is_exhausted() {
             compared_all = false;
             problems.extend([not_compared(rule, &field)]);

@@ -9,6 +9,7 @@ mod fields;
 mod limit;
 mod matching;
 mod meter;
+mod plan;
 mod quota;
 mod rule;
 mod variables;
@@ -19,6 +20,8 @@ pub(crate) use field::{FieldPath, FieldValue};
 pub(crate) use fields::MapFields;
 pub use limit::LIMIT_FIELDS;
 pub(crate) use matching::Spelling;
+pub use plan::PLAN_FIELDS;
+pub(crate) use plan::{STEP_FIELDS, read_plan};
 pub use rule::RULE_FIELDS;
 pub(crate) use rule::{COST_FIELDS, read_rule};
 
@@ -47,6 +50,7 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
     "case",
     "normalize",
     "rules",
+    "plans",
     "clients",
     "overrides",
 ];
@@ -126,6 +130,7 @@ pub(crate) fn read_root(root: &YamlNode, problems: &mut Problems) -> RuleFile {
     let mut file = RuleFile::default();
     read_settings(&fields, &mut file, problems);
     let mut faults = read_rules(&fields, &mut file, problems);
+    faults.extend(read_plans(&fields, &mut file, problems));
     faults.extend(read_clients(&fields, &mut file, problems));
     faults.extend(check::across(&file));
     faults.extend(check::case_duplicates(&file));
@@ -166,8 +171,9 @@ fn read_settings(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Pro
 /// Reads all rules. Returns what [`check`] finds in those that could be read, without positions.
 fn read_rules(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
     let mut faults = Vec::new();
-    // A file may have clients only, with rules in a database.
-    let may_be_empty = fields.get("clients").is_some_and(|clients| !clients.node.items().is_empty());
+    // A file may have plans only, or clients only, with rules in a database.
+    let may_be_empty =
+        fields.get("clients").is_some_and(|clients| !clients.node.items().is_empty()) || fields.get("plans").is_some();
     if may_be_empty && fields.get("rules").is_none() {
         return faults;
     }
@@ -195,6 +201,17 @@ fn read_rules(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Proble
         file.rules.push(rule);
     }
     faults
+}
+
+/// Reads the plans, and adds their rules to those of the file.
+fn read_plans(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
+    let Some(value) = fields.get("plans") else { return Vec::new() };
+    let before = problems.len();
+    let spelling = Spelling { escaped_slash: file.escaped_slash, case: file.case };
+    file.plans = plan::read_plans(&value, spelling, problems);
+    file.rules.extend(crate::plan::expand(&file.plans));
+    // Only if all were read: one mistake is reported once.
+    if problems.len() == before { check::plans(&file.plans) } else { Vec::new() }
 }
 
 const NO_RULES: &str = "a file needs at least one rule: `rules:` and below it `- limit: { requests: 10, window: 1s }`";

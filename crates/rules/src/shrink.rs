@@ -40,6 +40,7 @@ fn lost_setting(before: &RuleFile, after: &RuleFile) -> Option<String> {
 fn lost_entries(before: &RuleFile, after: &RuleFile) -> Option<String> {
     let lists = [
         ("rules", before.rules.len(), after.rules.len()),
+        ("plans", before.plans.len(), after.plans.len()),
         ("clients", before.clients.len(), after.clients.len()),
         ("overrides", before.overrides.len(), after.overrides.len()),
     ];

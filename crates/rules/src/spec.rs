@@ -5,8 +5,10 @@
 mod limit;
 mod meter;
 mod normalized;
+mod plan;
 mod policy;
 mod quota;
+mod schedule;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +21,9 @@ use crate::pattern::Matcher;
 use crate::position::SourcePosition;
 pub use limit::{Align, LimitAlgorithm, LimitSpec};
 pub use meter::{MeterSpec, Unmetered};
+pub use plan::{PLAN, PlanOrigin, PlanSpec};
 pub use quota::{ANCHOR, QuotaSpec, TIME_ZONE};
+pub use schedule::{PlanSchedule, is_dated, plan_at};
 pub use tollgate_core::Enforcement;
 
 pub use policy::{Consistency, LeaseSpec, Missing, OnFail, SoftSpec};
@@ -49,8 +53,10 @@ pub struct RuleFile {
     pub case: PathCase,
     /// The Unicode form in which values are compared and counted.
     pub normalize: Normalize,
-    /// The rules, in the order of the file.
+    /// The rules, in the order of the file, and then those of the plans.
     pub rules: Vec<RuleSpec>,
+    /// The plans; their rules are in `rules` too, as [`expand`](crate::plan::expand) makes them.
+    pub plans: Vec<PlanSpec>,
     /// Modes set by an operator, by name of the rule; they replace the rule's own.
     pub modes: BTreeMap<String, Enforcement>,
     /// Clients: tier, organisation, attributes.
@@ -74,10 +80,29 @@ impl Default for RuleFile {
             case: PathCase::default(),
             normalize: Normalize::default(),
             rules: Vec::new(),
+            plans: Vec::new(),
             modes: BTreeMap::new(),
             clients: Vec::new(),
             overrides: Vec::new(),
         }
+    }
+}
+
+impl RuleFile {
+    /// The plan of clients without one.
+    pub fn default_plan(&self) -> Option<&str> {
+        self.plans.iter().find(|plan| plan.is_default).map(|plan| plan.name.as_str())
+    }
+
+    /// The path of the rule at an index of `rules`: `rules[2]`, or `plans.pro.limits[0]`.
+    pub fn path_of(&self, index: usize) -> String {
+        let origin = self.rules.get(index).and_then(|rule| rule.plan.as_deref());
+        let within = origin.and_then(|origin| {
+            let plan = self.plans.iter().find(|plan| plan.name == origin.plan)?;
+            let number = plan.limits.iter().position(|limit| limit.name.as_ref() == Some(&origin.name))?;
+            Some(format!("plans.{}.limits[{number}]", origin.plan))
+        });
+        within.unwrap_or_else(|| format!("rules[{index}]"))
     }
 }
 
@@ -136,6 +161,8 @@ pub struct RuleSpec {
     pub meter: MeterSpec,
     /// How requests that carry none of its meters are treated.
     pub unmetered: Unmetered,
+    /// The plan that it comes from, if any.
+    pub plan: Option<Box<PlanOrigin>>,
 }
 
 impl Default for RuleSpec {
@@ -167,6 +194,7 @@ impl Default for RuleSpec {
             error_code: None,
             meter: MeterSpec::default(),
             unmetered: Unmetered::default(),
+            plan: None,
         }
     }
 }
@@ -233,6 +261,8 @@ pub struct ClientSpec {
     pub tier: Option<String>,
     /// Its organisation.
     pub org: Option<String>,
+    /// Its plans over time.
+    pub plan: Option<PlanSchedule>,
     /// Further attributes.
     pub attributes: Vec<(String, String)>,
 }

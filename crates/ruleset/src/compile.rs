@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Request, Secret};
 use tollgate_rules::problem::{Problem, Problems};
-use tollgate_rules::spec::{OnFail, RuleFile, RuleSpec};
+use tollgate_rules::spec::{self, OnFail, OverrideSpec, RuleFile, RuleSpec};
 
 use super::attributes::Attributes;
 use super::compile_rule::compile_body;
@@ -88,7 +88,7 @@ fn compile_part(
         let spec = filled.into_owned();
         match compile_body(defaults, generated, spec.clone(), options, &mut attributes) {
             Err(error) => {
-                let field = format!("rules[{number}].limit");
+                let field = format!("{}.limit", file.path_of(number));
                 problems.push(Problem::error("bad-limit", spec.at, field, error.to_string()));
             }
             Ok(body) => {
@@ -107,6 +107,7 @@ fn compile_part(
         problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
     directories.number(rules);
+    let plan = attributes.find(spec::PLAN);
     set.quotas |= rules.iter().any(|rule| rule.is_quota());
     set.dated_overrides |= directories.are_dated();
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
@@ -121,6 +122,8 @@ fn compile_part(
         attributes,
         directories,
         tiers,
+        default_plan: file.default_plan().map(str::to_owned),
+        plan,
         ipv6_prefix,
         escaped_slash,
         normalize,
@@ -160,19 +163,29 @@ fn resolve_replaces(names: &HashMap<String, RuleId>, rules: &mut [Rule]) {
 /// Reports overrides with invalid numbers, which would otherwise be ignored.
 fn check_overrides(file: &RuleFile, names: &HashMap<String, usize>, rules: &[Rule], problems: &mut Problems) {
     for (number, spec) in file.overrides.iter().enumerate() {
-        let rule = names.get(&spec.rule).and_then(|number| rules.get(*number));
-        let Some((rule, limit)) = rule.and_then(|rule| Some((rule, rule.limit?))) else { continue };
-        let requests = spec.requests.unwrap_or_else(|| limit.requests());
-        let burst = spec.burst.or(spec.requests).unwrap_or_else(|| limit.capacity());
-        let shards = u64::from(rule.spec.shards);
-        let fault = match limit.with_requests(requests, burst) {
-            Err(error) => error.to_string(),
-            Ok(new) if new.capacity() > 0 && new.requests().min(new.capacity()) < shards => {
-                format!("the rule has {shards} shards, and each needs at least one unit")
+        let fault = match names.get(&spec.rule).and_then(|number| rules.get(*number)) {
+            Some(rule) => fault_of(spec, rule),
+            None => {
+                rules.iter().filter(|rule| rule.is_named_in_plans(&spec.rule)).find_map(|rule| fault_of(spec, rule))
             }
-            Ok(_) => continue,
         };
-        problems.push(Problem::error("bad-limit", spec.at, format!("overrides[{number}]"), fault));
+        let problem = |fault| Problem::error("bad-limit", spec.at, format!("overrides[{number}]"), fault);
+        fault.map(problem).into_iter().for_each(|problem| problems.push(problem));
+    }
+}
+
+/// Why a rule cannot have the numbers of an override.
+fn fault_of(spec: &OverrideSpec, rule: &Rule) -> Option<String> {
+    let limit = rule.limit?;
+    let requests = spec.requests.unwrap_or_else(|| limit.requests());
+    let burst = spec.burst.or(spec.requests).unwrap_or_else(|| limit.capacity());
+    let shards = u64::from(rule.spec.shards);
+    match limit.with_requests(requests, burst) {
+        Err(error) => Some(error.to_string()),
+        Ok(new) if new.capacity() > 0 && new.requests().min(new.capacity()) < shards => {
+            Some(format!("the rule has {shards} shards, and each needs at least one unit"))
+        }
+        Ok(_) => None,
     }
 }
 

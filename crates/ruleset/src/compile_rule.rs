@@ -18,6 +18,9 @@ use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 const CLIENTS: [Attribute; 4] = [Attribute::ClientKey, Attribute::ApiKey, Attribute::UserId, Attribute::Ip];
 const ORGS: [Attribute; 1] = [Attribute::Org];
 
+/// Precedes the name within plans in a digest; no rule has such a name.
+const OF_PLANS: &[u8] = b"rule of plans";
+
 /// Whether a part of the key is always one of these attributes.
 fn identifies(key_by: &KeyBy, attributes: &[Attribute]) -> bool {
     let is_one = |name: &String| Attribute::from_name(name).is_some_and(|attribute| attributes.contains(&attribute));
@@ -52,9 +55,16 @@ pub(super) fn compile_body(
     });
     let mut hasher = KeyHasher::new(options.secret);
     let mut public = KeyHasher::new(Secret::new([0; 16]));
+    hasher.part(defaults.namespace.as_bytes());
+    public.part(defaults.namespace.as_bytes());
+    // Buckets of a plan's rule belong to its name within plans: a client keeps its usage when its plan changes. The
+    // owner is the rule itself: each has its own share of the memory, and its own name in answers.
+    match &spec.plan {
+        Some(origin) => [OF_PLANS, origin.name.as_bytes()].iter().for_each(|part| hasher.part(part)),
+        None => hasher.part(identity_name.as_bytes()),
+    }
+    public.part(identity_name.as_bytes());
     for hasher in [&mut hasher, &mut public] {
-        hasher.part(defaults.namespace.as_bytes());
-        hasher.part(identity_name.as_bytes());
         hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
         hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
         // Other units are another count.

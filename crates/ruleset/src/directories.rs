@@ -1,11 +1,14 @@
 //! The directories of a namespace, bound to its attributes and rules.
 
+use std::collections::HashSet;
+
 use smallvec::SmallVec;
 use tollgate_core::{Secret, Time};
 use tollgate_rules::Normalize;
 
 use super::attributes::{AttrId, Attributes};
 use super::rule::Rule;
+use super::rule_numbers::{RuleNumbers, UNKNOWN};
 use crate::directory::{Directory, PackedOverride};
 
 /// Directories in order of precedence; that of the file comes first.
@@ -24,9 +27,6 @@ pub(super) struct BoundDirectory {
     pub(super) attributes: Vec<Option<AttrId>>,
 }
 
-/// The number of a rule that a directory does not know.
-const UNKNOWN: u32 = u32::MAX;
-
 impl BoundDirectories {
     /// Binds the directories that have entries.
     pub(super) fn new(directories: impl Iterator<Item = Directory>, attributes: &Attributes) -> BoundDirectories {
@@ -41,9 +41,19 @@ impl BoundDirectories {
 
     /// Sets the numbers of each rule in the directories.
     pub(super) fn number(&self, rules: &mut [Rule]) {
+        let origins = rules.iter().filter_map(|rule| rule.spec.plan.as_ref());
+        let mut in_plans: HashSet<String> = origins.map(|origin| origin.name.clone()).collect();
+        if !in_plans.is_empty() {
+            rules.iter().for_each(|rule| _ = in_plans.remove(&rule.name));
+        }
         for rule in rules {
-            let number = |bound: &BoundDirectory| bound.directory.rule_number(&rule.name).unwrap_or(UNKNOWN);
-            rule.numbers = self.all.iter().map(number).collect();
+            let number = |bound: &BoundDirectory, name: &str| bound.directory.rule_number(name).unwrap_or(UNKNOWN);
+            let local = rule.spec.plan.as_ref().map(|origin| &origin.name).filter(|name| in_plans.contains(*name));
+            let numbers = |bound: &BoundDirectory| RuleNumbers {
+                name: number(bound, &rule.name),
+                in_plans: local.map_or(UNKNOWN, |name| number(bound, name)),
+            };
+            rule.numbers = self.all.iter().map(numbers).collect();
         }
     }
 
@@ -62,7 +72,8 @@ impl BoundDirectories {
     /// Number of overrides of a rule.
     pub(super) fn overrides_of(&self, rule: &Rule) -> usize {
         let numbered = self.all.iter().zip(&rule.numbers);
-        numbered.map(|(bound, number)| bound.directory.overrides_of(*number)).sum()
+        let count = |bound: &BoundDirectory, number: u32| bound.directory.overrides_of(number);
+        numbered.map(|(bound, numbers)| count(bound, numbers.name) + count(bound, numbers.in_plans)).sum()
     }
 }
 
@@ -82,9 +93,6 @@ impl<'a> RequestOverrides<'a> {
     /// The override of `rule` that is in force at `wall`.
     #[inline]
     pub(super) fn of(&self, rule: &Rule, wall: Time) -> Option<&'a PackedOverride> {
-        self.found.iter().find_map(|(directory, overrides)| {
-            let number = rule.numbers.get(*directory)?;
-            overrides.iter().find(|other| other.rule == *number && other.holds(wall))
-        })
+        self.found.iter().find_map(|(directory, overrides)| rule.numbers.get(*directory)?.find(overrides, wall))
     }
 }

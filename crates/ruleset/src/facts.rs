@@ -8,6 +8,7 @@ use tollgate_core::{Attribute, LimitError, Request, Secret, Time};
 use tollgate_rules::address::{IpKey, parse_ip};
 use tollgate_rules::nearest;
 use tollgate_rules::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
+use tollgate_rules::spec;
 
 use super::CompiledNamespace;
 use super::attributes::AttrId;
@@ -29,18 +30,21 @@ pub(super) struct RequestFacts<'a> {
     /// The full address in IPv6 space, for matching networks.
     ip: Option<u128>,
     ipv6_prefix: u8,
+    /// Wall time: decides which plan of a client holds.
+    wall: Time,
     pub(super) overrides: RequestOverrides<'a>,
 }
 
 impl<'a> RequestFacts<'a> {
     /// Empty facts.
     #[inline]
-    pub(super) fn new(namespace: &CompiledNamespace) -> RequestFacts<'a> {
+    pub(super) fn new(namespace: &CompiledNamespace, wall: Time) -> RequestFacts<'a> {
         RequestFacts {
             values: SmallVec::from_elem(None, namespace.attributes.len()),
             endpoint: None,
             ip: None,
             ipv6_prefix: namespace.ipv6_prefix,
+            wall,
             overrides: RequestOverrides::default(),
         }
     }
@@ -84,7 +88,10 @@ impl<'a> RequestFacts<'a> {
         if namespace.directories.kinds != 0 {
             self.know(namespace, secret)?;
         }
-        Ok(())
+        match (namespace.plan, &namespace.default_plan) {
+            (Some(id), Some(plan)) => self.offer(id, spec::PLAN, plan),
+            _ => Ok(()),
+        }
     }
 
     /// Looks the client up. The organisation may come from that lookup, and has its own entry.
@@ -111,13 +118,24 @@ impl<'a> RequestFacts<'a> {
         for (number, bound) in namespace.directories.all.iter().enumerate() {
             let Some(entry) = bound.directory.find(digest) else { continue };
             for (attribute, value) in entry.attributes() {
-                if let Some(Some(id)) = bound.attributes.get(usize::from(attribute)) {
+                if let Some(Some(id)) = bound.attributes.get(usize::from(attribute))
+                    && let Some(value) = self.in_force(attribute, value)
+                {
                     self.offer(*id, "", value)?;
                 }
             }
             self.overrides.add(number, entry.overrides);
         }
         Ok(())
+    }
+
+    /// The value of a client's attribute; of a plan with dates the one that holds now, if any.
+    #[inline]
+    fn in_force<'v>(&self, attribute: u16, value: &'v str) -> Option<&'v str> {
+        match attribute == directory::PLAN && spec::is_dated(value) {
+            true => spec::plan_at(value, self.wall.nanos()),
+            false => Some(value),
+        }
     }
 
     /// Attributes of the client from the directories, for display; the first directory with an attribute wins.
@@ -128,12 +146,15 @@ impl<'a> RequestFacts<'a> {
             for directory in namespace.directories.all.iter().map(|bound| &bound.directory) {
                 for (number, value) in directory.find(digest).into_iter().flat_map(|entry| entry.attributes()) {
                     let name = directory.attribute(number).unwrap_or_default();
-                    if known.iter().all(|(other, _)| other != name) {
-                        known.push((name.to_owned(), value.to_owned()));
-                    }
+                    let value = self.in_force(number, value).filter(|_| known.iter().all(|(other, _)| other != name));
+                    known.extend(value.map(|value| (name.to_owned(), value.to_owned())));
                 }
             }
         }
+        let plan = namespace.default_plan.as_ref().filter(|_| known.iter().all(|(name, _)| name != spec::PLAN));
+        // A request may have sent another one.
+        let plan = plan.filter(|plan| namespace.plan.is_none_or(|id| self.value(id) == Some(plan)));
+        known.extend(plan.map(|plan| (spec::PLAN.to_owned(), plan.clone())));
         known
     }
 
@@ -148,9 +169,8 @@ impl<'a> RequestFacts<'a> {
         self.identities().find_map(|identity| {
             let digest = identity.digest(secret, namespace.ipv6_prefix);
             let mut directories = namespace.directories.all.iter().zip(&rule.numbers);
-            directories.find_map(|(bound, number)| {
-                let overrides = bound.directory.find(digest)?.overrides;
-                Some((identity, overrides.iter().find(|other| other.rule == *number && other.holds(wall))?))
+            directories.find_map(|(bound, numbers)| {
+                Some((identity, numbers.find(bound.directory.find(digest)?.overrides, wall)?))
             })
         })
     }

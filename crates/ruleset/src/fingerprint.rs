@@ -10,7 +10,7 @@ use super::rule::RuleBody;
 use super::{CompiledNamespace, RuleSet};
 
 /// The defaults of fields that earlier versions of the program do not have, as `Debug` writes them.
-const LATER_DEFAULTS: [&str; 2] = [", meter: Requests, unmetered: Skip", ", quota: None"];
+const LATER_DEFAULTS: [&str; 3] = [", meter: Requests, unmetered: Skip", ", quota: None", ", plan: None"];
 
 impl RuleBody {
     /// A digest of all fields that affect decisions; position, description and URL do not. Nodes compare it, so its key
@@ -41,7 +41,8 @@ impl RuleSet {
         let defaults = CompiledNamespace::without_rules();
         let reads = |namespace: &CompiledNamespace| {
             let CompiledNamespace { ipv6_prefix, escaped_slash, normalize, .. } = *namespace;
-            format!("{ipv6_prefix} {escaped_slash:?} {normalize:?}")
+            let plan = namespace.default_plan.as_ref().map(|plan| format!(" {plan}")).unwrap_or_default();
+            format!("{ipv6_prefix} {escaped_slash:?} {normalize:?}{plan}")
         };
         let settings = self.namespaces.iter().map(|(name, namespace)| (name, reads(namespace)));
         let settings = settings.filter(|(_, reads_so)| *reads_so != reads(&defaults)).map(|(name, reads_so)| {

@@ -25,6 +25,7 @@ mod naming;
 mod normalized;
 mod quota;
 mod rule;
+mod rule_numbers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -81,6 +82,10 @@ struct CompiledNamespace {
     directories: BoundDirectories,
     /// Whether some client has a tier; otherwise tiers need no lookup.
     tiers: bool,
+    /// The plan of clients without one.
+    default_plan: Option<String>,
+    /// The number of the attribute `plan`, if a rule refers to it.
+    plan: Option<AttrId>,
     ipv6_prefix: u8,
     escaped_slash: EscapedSlash,
     /// The form in which values are compared and counted.
@@ -100,6 +105,8 @@ impl CompiledNamespace {
             attributes: Attributes::new(),
             directories: BoundDirectories::default(),
             tiers: false,
+            default_plan: None,
+            plan: None,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
             normalize: Normalize::None,
@@ -222,7 +229,8 @@ impl RuleSet {
         self.quotas
     }
 
-    /// True if decisions depend on the wall clock: some override has a start or an end, or a rule is a quota.
+    /// True if decisions depend on the wall clock: some override has a start or an end, some client changes its plan at
+    /// a date, or a rule is a quota.
     pub fn is_dated(&self) -> bool {
         self.dated_overrides || self.quotas
     }
@@ -254,7 +262,7 @@ impl RuleSet {
             let tier = values.with(request, |request| self.tier_of(request).map(str::to_owned))?;
             return namespace.directories.tiers().find(|known| **known == tier);
         }
-        let mut facts = RequestFacts::new(namespace);
+        let mut facts = RequestFacts::new(namespace, Time::ZERO);
         facts.identify(namespace, request, self.secret).ok()?;
         facts.sent_or_known(AttrId::TIER)
     }
@@ -284,7 +292,7 @@ impl RuleSet {
         wall: Time,
         sink: ChargeSink<'_>,
     ) -> Result<(), RequestError> {
-        let mut facts = RequestFacts::new(namespace);
+        let mut facts = RequestFacts::new(namespace, wall);
         facts.gather(namespace, request, self.secret)?;
         namespace.know_meters(request)?;
         if request.purpose == Purpose::Mention {
@@ -326,16 +334,16 @@ impl RuleSet {
         })
     }
 
-    /// Attributes of the client of a request from the directories: tier, organisation, and others.
-    pub fn client_attributes(&self, request: &Request<'_>) -> Vec<(String, String)> {
+    /// Attributes of the client of a request from the directories: tier, organisation, the plan at `wall`, and others.
+    pub fn client_attributes(&self, request: &Request<'_>, wall: Time) -> Vec<(String, String)> {
         let Some(namespace) = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none())
         else {
             return Vec::new();
         };
         if let Some(values) = namespace.rewritten(request) {
-            return values.with(request, |request| self.client_attributes(request));
+            return values.with(request, |request| self.client_attributes(request, wall));
         }
-        let mut facts = RequestFacts::new(namespace);
+        let mut facts = RequestFacts::new(namespace, wall);
         let read = facts.identify(namespace, request, self.secret);
         if read.is_ok() { facts.known(namespace, self.secret) } else { Vec::new() }
     }
@@ -351,7 +359,7 @@ impl RuleSet {
             return values.with(request, |request| self.readable(request));
         }
         namespace.know_meters(request)?;
-        RequestFacts::new(namespace).gather(namespace, request, self.secret)
+        RequestFacts::new(namespace, Time::ZERO).gather(namespace, request, self.secret)
     }
 
     /// How each rule of the request's namespace evaluates the request. Slow and complete, for diagnostics.
@@ -363,7 +371,7 @@ impl RuleSet {
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.explain(request, wall));
         }
-        let mut facts = RequestFacts::new(namespace);
+        let mut facts = RequestFacts::new(namespace, wall);
         facts.gather(namespace, request, self.secret)?;
         namespace.know_meters(request)?;
         Ok(explain::explain(self, namespace, request, &facts, wall))
@@ -377,7 +385,7 @@ impl RuleSet {
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.buckets(request, wall));
         }
-        let mut facts = RequestFacts::new(namespace);
+        let mut facts = RequestFacts::new(namespace, wall);
         facts.gather(namespace, request, self.secret)?;
         Ok(explain::buckets(self, namespace, request, &facts, wall))
     }

@@ -13,6 +13,7 @@ use tollgate_rules::spec::{Enforcement, LimitAlgorithm, LimitSpec, OnFail, RuleS
 
 use super::attributes::AttrId;
 use super::quota::CompiledQuota;
+use super::rule_numbers::RuleNumbers;
 use crate::envoy_rule::EnvoyRule;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 
@@ -28,8 +29,8 @@ pub struct Rule {
     /// The part that does not depend on the set; shared by all generations in which the rule is unchanged.
     pub(super) body: Arc<RuleBody>,
     pub(super) replaces: Vec<RuleId>,
-    /// Its number in each directory of the namespace.
-    pub(super) numbers: SmallVec<[u32; 2]>,
+    /// Its numbers in each directory of the namespace.
+    pub(super) numbers: SmallVec<[RuleNumbers; 2]>,
 }
 
 impl Deref for Rule {
@@ -98,6 +99,11 @@ impl Rule {
     /// The shared part, which may outlive the set.
     pub fn body(&self) -> &Arc<RuleBody> {
         &self.body
+    }
+
+    /// True if it is a rule of a plan, with that name in it.
+    pub(super) fn is_named_in_plans(&self, name: &str) -> bool {
+        self.spec.plan.as_ref().is_some_and(|origin| origin.name == name)
     }
 
     /// The owner of its buckets.

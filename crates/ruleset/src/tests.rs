@@ -9,6 +9,7 @@ use super::*;
 
 const FIRST: &str = include_str!("../../rules/samples/first.yaml");
 
+mod plans;
 mod scan;
 mod succession;
 

@@ -27,6 +27,7 @@ mod health;
 mod join;
 pub mod mask;
 mod observer;
+pub mod plans;
 mod quota_marks;
 pub mod receipt_sealer;
 pub mod refusal;

@@ -95,6 +95,11 @@ fn values(source: &SourceText) -> Result<Value> {
     Ok(value(&root))
 }
 
+/// The fields of a map in a rules file.
+pub fn object(node: &YamlNode) -> Map<String, Value> {
+    value(node).as_object().cloned().unwrap_or_default()
+}
+
 /// Converts plain `true`, `12` and `~`; everything else is text.
 fn value(node: &YamlNode) -> Value {
     match &node.kind {

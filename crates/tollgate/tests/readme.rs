@@ -45,6 +45,11 @@ fn guide_to_metered_apis() {
     replay("docs/guide/llm.md", "examples/llm.yaml");
 }
 
+#[test]
+fn guide_to_plans() {
+    administer("docs/guide/plans.md", "examples/plans.yaml");
+}
+
 /// Two nodes and a Redis, which `redis-cli shutdown` stops.
 #[test]
 fn guide_to_a_fleet() {

@@ -332,7 +332,14 @@ fn is_respelled(client_key: &str, form: Normalize) -> bool {
 fn client(record: &ClientRecord) -> ClientSpec {
     let attributes = record.draft.attributes.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let (tier, org) = (record.draft.tier.clone(), record.draft.organisation.clone());
-    ClientSpec { client_key: record.client_key.clone(), at: SourcePosition::default(), tier, org, attributes }
+    ClientSpec {
+        client_key: record.client_key.clone(),
+        at: SourcePosition::default(),
+        tier,
+        org,
+        plan: None,
+        attributes,
+    }
 }
 
 fn overriding(record: &OverrideRecord) -> OverrideSpec {

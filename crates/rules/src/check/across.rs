@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{LABEL_HELP, ProblemCollector, is_label, limit};
+use super::{LABEL_HELP, ProblemCollector, is_label, limit, plan};
 use crate::literal::{self, CROWD_MAX, CrowdedPattern};
 use crate::nearest::nearest;
 use crate::position::SourcePosition;
@@ -22,6 +22,7 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
     cycles(file, &names, &mut problems);
     problems.extend(crowded(file.rules.iter()));
     clients(file, &mut problems);
+    plan::assignments(&file.plans, &file.clients, &mut problems);
     overrides(file, &mut names, &mut problems);
     problems
 }
@@ -29,10 +30,20 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
 /// The names of a file, and the number of suggestions left: each suggestion compares all names.
 struct RuleNames<'a> {
     index: HashMap<&'a str, usize>,
+    /// Rules by their name within plans.
+    of_plans: HashMap<&'a str, Vec<usize>>,
     suggestions: usize,
 }
 
 impl RuleNames<'_> {
+    /// The rules that an override names: one by its name, or all that have this name within plans.
+    fn overridden(&self, name: &str) -> &[usize] {
+        match self.index.get(name) {
+            Some(index) => std::slice::from_ref(index),
+            None => self.of_plans.get(name).map_or(&[], Vec::as_slice),
+        }
+    }
+
     fn suggest(&mut self, name: &str) -> String {
         if self.suggestions == 0 {
             return "name a rule of this file".to_owned();
@@ -57,11 +68,17 @@ fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> RuleNames<'a> {
                 0 => format!("two rules have the name {}", quote(name)),
                 line => format!("two rules have the name {}, on lines {} and {line}", quote(name), first.at.line),
             };
-            let problem = Problem::error("duplicate-name", rule.at, format!("rules[{index}].name"), message);
+            let problem = Problem::error("duplicate-name", rule.at, format!("{}.name", file.path_of(index)), message);
             problems.push(problem.help("give one of them another name"));
         }
     }
-    RuleNames { index: names, suggestions: crate::Report::SHOWN }
+    let mut of_plans: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, rule) in file.rules.iter().enumerate() {
+        if let Some(origin) = &rule.plan {
+            of_plans.entry(&origin.name).or_default().push(index);
+        }
+    }
+    RuleNames { index: names, of_plans, suggestions: crate::Report::SHOWN }
 }
 
 /// The code of problems from [`crowded`].
@@ -131,7 +148,7 @@ fn cycles(file: &RuleFile, names: &RuleNames<'_>, problems: &mut Vec<Problem>) {
         .find(|(_, left)| **left > 0)
         .and_then(|(index, _)| Some((index, file.rules.get(index)?)));
     if let Some((index, rule)) = circular {
-        let problem = Problem::error("replaces-cycle", rule.at, format!("rules[{index}].replaces"), CYCLE);
+        let problem = Problem::error("replaces-cycle", rule.at, format!("{}.replaces", file.path_of(index)), CYCLE);
         problems.push(problem.help(CYCLE_HELP));
     }
 }
@@ -141,7 +158,7 @@ fn replaced(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Probl
         for (at, other) in rule.replaces.iter().enumerate() {
             let mut add = |message, help: String| {
                 // A single name may be written without a list; its position is found either way.
-                let field = format!("rules[{index}].replaces[{at}]");
+                let field = format!("{}.replaces[{at}]", file.path_of(index));
                 problems.push(Problem::error("unknown-rule", rule.at, field, message).help(help));
             };
             if rule.name.as_ref() == Some(other) {
@@ -171,11 +188,14 @@ fn overrides(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Prob
     let mut seen: HashMap<(&str, &str), Periods> = HashMap::new();
     for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
         let mut found = ProblemCollector { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
-        match names.index.get(change.rule.as_str()).and_then(|rule| file.rules.get(*rule)) {
-            Some(rule) => limit::check_change(change, rule, &mut found),
-            None => {
-                let message = format!("there is no rule with the name {}", quote(&change.rule));
-                found.add("unknown-rule", "rule", message, &names.suggest(&change.rule));
+        let rules: Vec<usize> = names.overridden(&change.rule).to_vec();
+        if rules.is_empty() {
+            let message = format!("there is no rule with the name {}", quote(&change.rule));
+            found.add("unknown-rule", "rule", message, &names.suggest(&change.rule));
+        }
+        for rule in rules.into_iter().filter_map(|rule| file.rules.get(rule)) {
+            if found.problems.is_empty() {
+                limit::check_change(change, rule, &mut found);
             }
         }
         if !take_period(seen.entry((&change.client_key, &change.rule)).or_default(), change) {

@@ -47,7 +47,7 @@ pub(crate) fn case_duplicates(file: &RuleFile) -> Vec<Problem> {
         let first = *seen.entry(name.to_ascii_lowercase()).or_insert(name);
         if first != name {
             let message = format!("the names {} and {} differ only in upper and lower case", quote(first), quote(name));
-            let problem = Problem::error("duplicate-name", rule.at, format!("rules[{index}].name"), message);
+            let problem = Problem::error("duplicate-name", rule.at, format!("{}.name", file.path_of(index)), message);
             problems.push(problem.help("give one of them another name"));
         }
     }

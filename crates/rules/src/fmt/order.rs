@@ -1,6 +1,8 @@
 //! Order of the fields of a map, by the kind of map.
 
-use crate::read::{CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, RULE_FIELDS};
+use crate::read::{
+    CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, PLAN_FIELDS, RULE_FIELDS, STEP_FIELDS,
+};
 
 /// Kind of a map; a list has the kind of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +11,12 @@ pub(super) enum FieldOrder {
     Rule,
     Limit,
     Cost,
+    /// Plans by name, as written.
+    Plans,
+    Plan,
     Client,
+    /// A step of a client's plans.
+    Step,
     Override,
     /// As written.
     Source,
@@ -20,7 +27,11 @@ impl FieldOrder {
     pub(super) fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::File, "rules") => Self::Rule,
+            (Self::File, "plans") => Self::Plans,
+            (Self::Plans, _) => Self::Plan,
+            (Self::Plan, "limits") => Self::Rule,
             (Self::File, "clients") => Self::Client,
+            (Self::Client, "plan") => Self::Step,
             (Self::File, "overrides") => Self::Override,
             (Self::Rule, "limit") => Self::Limit,
             (Self::Rule, "cost") => Self::Cost,
@@ -35,9 +46,11 @@ impl FieldOrder {
             Self::Rule => RULE_FIELDS,
             Self::Limit => LIMIT_FIELDS,
             Self::Cost => COST_FIELDS,
+            Self::Plan => PLAN_FIELDS,
             Self::Client => CLIENT_FIELDS,
+            Self::Step => STEP_FIELDS,
             Self::Override => OVERRIDE_FIELDS,
-            Self::Source => &[],
+            Self::Plans | Self::Source => &[],
         };
         fields.iter().position(|field| *field == key).unwrap_or(fields.len())
     }

@@ -12,7 +12,7 @@ pub(super) fn implicit_of_file(file: &RuleFile) -> Option<Problem> {
     let is_on = |rule: &RuleSpec| rule.mode != Enforcement::Off && is_implicit(rule);
     let mut found = file.rules.iter().enumerate().filter(|(_, rule)| file.key_by.is_none() && is_on(rule));
     let (number, rule) = found.next()?;
-    implicit(rule, &format!("rules[{number}]"), found.count())
+    implicit(rule, &file.path_of(number), found.count())
 }
 
 /// The warning about a rule, and about so many more like it.

@@ -1,16 +1,17 @@
 //! Reads `clients` and `overrides`.
 
 use super::field::{FieldPath, FieldValue};
+use super::plan::read_schedule;
 use super::rule::flag;
 use crate::check;
 use crate::datetime;
 use crate::key::{attribute_fault, is_attribute};
 use crate::problem::{Problem, Problems};
-use crate::spec::{ANCHOR, ClientSpec, OverrideSpec, TIME_ZONE};
+use crate::spec::{ANCHOR, ClientSpec, OverrideSpec, PLAN, TIME_ZONE};
 use crate::yaml::YamlKind;
 
 /// Fields of a client, in canonical order.
-pub(crate) const CLIENT_FIELDS: &[&str] = &["client_key", "tier", "org", "time_zone", "anchor", "attributes"];
+pub(crate) const CLIENT_FIELDS: &[&str] = &["client_key", "plan", "tier", "org", "time_zone", "anchor", "attributes"];
 
 /// Fields of an override, in canonical order.
 pub(crate) const OVERRIDE_FIELDS: &[&str] =
@@ -25,10 +26,16 @@ pub(crate) fn read_client(value: FieldValue<'_>, problems: &mut Problems) -> Cli
         at: value.position(),
         tier: text(fields.get("tier")),
         org: text(fields.get("org")),
+        plan: None,
         attributes: Vec::new(),
     };
+    client.plan = fields.get(PLAN).and_then(|value| read_schedule(&value, problems));
     if let Some(value) = fields.get("attributes") {
         client.attributes = read_attributes(&value, problems);
+    }
+    if client.plan.is_some() {
+        // Files of earlier versions may have an attribute of this name; the field says more.
+        client.attributes.retain(|(name, _)| name != PLAN);
     }
     for name in [TIME_ZONE, ANCHOR] {
         let Some(value) = fields.get(name).and_then(|value| value.text(problems)) else { continue };

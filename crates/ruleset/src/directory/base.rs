@@ -5,7 +5,7 @@
 //! number and one stretch. This takes 25 bytes per identity, a third of a hash table with free slots.
 
 use tollgate_core::{Digest, Secret};
-use tollgate_rules::Normalize;
+use tollgate_rules::{Normalize, spec};
 
 use super::DirectoryEntry;
 use super::overriding::PackedOverride;
@@ -25,7 +25,7 @@ pub(super) struct Base {
     pub(super) rules: NameTable,
     /// Kinds of identities with an entry.
     pub(super) kinds: u8,
-    /// Some override has a start or an end.
+    /// Some override has a start or an end, or some plan a date.
     pub(super) dated: bool,
     /// Numbers of all tiers of clients.
     pub(super) tiers: Vec<u32>,
@@ -82,7 +82,7 @@ impl Base {
             attributes,
             rules,
             kinds,
-            dated: overrides.iter().any(|(_, change)| change.is_dated()),
+            dated: overrides.iter().any(|(_, change)| change.is_dated()) || has_dated_plans(&profiles, &texts),
             tiers: tiers(&profiles),
             counts,
             clients: 0,
@@ -186,6 +186,11 @@ impl Base {
 fn home(digest: Digest, stretches: usize) -> usize {
     let [high, _] = digest.0;
     ((u128::from(high) * stretches as u128) >> 64) as usize
+}
+
+fn has_dated_plans(profiles: &Profiles, texts: &Texts) -> bool {
+    let plans = profiles.pairs().iter().filter(|pair| pair.name == super::PLAN);
+    plans.map(|pair| texts.get(pair.value)).any(spec::is_dated)
 }
 
 fn tiers(profiles: &Profiles) -> Vec<u32> {

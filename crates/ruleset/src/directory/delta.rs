@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tollgate_core::Digest;
-use tollgate_rules::spec::OverrideSpec;
+use tollgate_rules::spec::{self, OverrideSpec};
 
 use super::base::Base;
 use super::identity::Identity;
 use super::overriding::PackedOverride;
 use super::texts::NameTable;
-use super::{DirectoryEntry, DirectoryRecord, TIER, attributes_of};
+use super::{DirectoryEntry, DirectoryRecord, PLAN, TIER, attributes_of};
 use crate::fast_hash::FastMap;
 
 /// Entries that replace those of the base. Copied for every change, so it must stay small.
@@ -21,7 +21,7 @@ pub(super) struct Delta {
     pub(super) rules: NameTable,
     /// Kinds of all identities that were ever added.
     pub(super) kinds: u8,
-    /// Some override that was ever added has a start or an end.
+    /// Some override that was ever added has a start or an end, or some plan a date.
     pub(super) dated: bool,
     /// Number of overrides by rule, as a difference to the base.
     counts: FastMap<u32, i64>,
@@ -99,6 +99,7 @@ impl Delta {
         let mut attributes = Vec::new();
         for (name, value) in known.client.iter().flat_map(|client| attributes_of(client, identity)) {
             let number = number(&base.attributes, &mut self.attributes, name);
+            self.dated |= number == u32::from(PLAN) && spec::is_dated(value);
             attributes.extend(u16::try_from(number).ok().map(|name| (name, Box::from(value))));
         }
         let mut overrides: Vec<PackedOverride> = Vec::new();

@@ -138,7 +138,7 @@ impl Directory {
         self.base.kinds | self.delta.kinds
     }
 
-    /// Whether some override has a start or an end.
+    /// Whether some override has a start or an end, or some plan a date.
     pub(crate) fn is_dated(&self) -> bool {
         self.base.dated || self.delta.dated
     }
@@ -212,11 +212,14 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 
 /// The number of `tier` in every directory.
 const TIER: u16 = 0;
+/// The number of `plan` in every directory.
+pub(crate) const PLAN: u16 = 1;
 
 /// The first names of every directory.
 fn first_names() -> NameTable {
     let mut names = NameTable::default();
     names.intern("tier");
+    names.intern(spec::PLAN);
     names
 }
 
@@ -236,6 +239,7 @@ fn attributes_of<'a>(client: &'a ClientSpec, identity: &Identity<'_>) -> impl It
     let is_org = matches!(identity, Identity::Org(_));
     let own = [("tier", &client.tier), ("org", &client.org)].into_iter();
     let own = own.filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    let own = own.chain(client.plan.iter().map(|schedule| (spec::PLAN, schedule.as_str())));
     let others = client.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     own.chain(others.map(move |(name, value)| (stored_name(name, is_org), value)))
 }

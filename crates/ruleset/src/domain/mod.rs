@@ -61,10 +61,11 @@ impl<'a> DescriptorRequest<'a> {
                 return None;
             }
             let digest = identity.digest(secret, self.namespace.ipv6_prefix);
-            let held = directories.all.iter().zip(&rule.numbers).find_map(|(bound, number)| {
-                let overrides = bound.directory.find(digest)?.overrides;
-                overrides.iter().find(|other| other.rule == *number && other.holds(self.wall))
-            })?;
+            let held = directories
+                .all
+                .iter()
+                .zip(&rule.numbers)
+                .find_map(|(bound, numbers)| numbers.find(bound.directory.find(digest)?.overrides, self.wall))?;
             Some((client_key, held))
         })
     }

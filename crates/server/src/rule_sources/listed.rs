@@ -1,7 +1,7 @@
 //! Rules of files as the admin API lists them, the same for all kinds of files.
 
 use serde_json::{Map, Value, json};
-use tollgate_rules::spec::Enforcement;
+use tollgate_rules::spec::{Enforcement, PLAN};
 use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{RuleFile, document, duration};
 use tollgate_ruleset::EnvoyRule;
@@ -11,8 +11,8 @@ use tollgate_admin::{FileKind, FileRule, to_object};
 
 /// The rules of a rules file, by their names in decisions.
 pub(super) fn of_file(rules: &RuleSet, file: &RuleFile, tree: &YamlNode) -> Vec<FileRule> {
-    let named = rules.rules().iter().zip(document::rules_of(tree));
-    named.map(|(rule, node)| listed(rule, FileKind::Rules, document_of(node, file))).collect()
+    let named = rules.rules().iter().zip(document::all_rules_of(tree));
+    named.map(|(rule, node)| listed(rule, FileKind::Rules, document_of(rule, node, file))).collect()
 }
 
 /// The rules of Envoy's files, without the rule for limits that come with requests.
@@ -35,10 +35,23 @@ fn listed(rule: &Rule, kind: FileKind, document: Map<String, Value>) -> FileRule
     }
 }
 
-/// The document of a rule, with the defaults of its file and without its name.
-fn document_of(node: &YamlNode, file: &RuleFile) -> Map<String, Value> {
+/// The document of a rule, with the defaults of its file and without its name; that of a plan's rule with the condition
+/// on the plans that have it.
+fn document_of(rule: &Rule, node: &YamlNode, file: &RuleFile) -> Map<String, Value> {
     let mut document = to_object(&document::explicit(node, file));
     document.remove("name");
+    if let Some(origin) = &rule.spec.plan {
+        let conditions = document.entry("match").or_insert_with(|| json!({}));
+        let plans = rule.spec.matches.attributes.iter().find(|(name, _)| name == PLAN);
+        let plans: Vec<String> =
+            plans.into_iter().flat_map(|(_, matcher)| &matcher.any).map(ToString::to_string).collect();
+        if let Some(conditions) = conditions.as_object_mut() {
+            conditions.insert(PLAN.to_owned(), plans.into());
+        }
+        document.insert(PLAN.to_owned(), origin.plan.as_str().into());
+        document.insert("replaces".to_owned(), rule.spec.replaces.clone().into());
+        document.retain(|name, value| name != "replaces" || value.as_array().is_some_and(|names| !names.is_empty()));
+    }
     document
 }
 

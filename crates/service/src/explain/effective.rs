@@ -44,6 +44,7 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "source": source(rule),
         "location": rule.file_name.as_ref().map(|name| format!("{name}:{}", spec.at.line)),
         "line": spec.at.line,
+        "plan": spec.plan.as_ref().map(|origin| &origin.plan),
         "description": spec.description,
         "resource": rule.resource,
         "match": matches_json(&spec.matches),

@@ -60,7 +60,7 @@ impl Service {
             let explanations = pinned.rules.explain(&request, self.clock.wall()).map_err(Unexplained::Invalid)?;
             let before = self.engine.look(&request.cost(0).with_costs(&unused)).await;
             let decision = self.engine.look(&request).await;
-            let known = pinned.rules.client_attributes(&request);
+            let known = pinned.rules.client_attributes(&request, self.clock.wall());
             let case = ExplainedRequest { before, decision, shared: self.engine.store().is_shared(), known };
             json = case.json(&explanations, UNMATCHED_MAX);
             if [&case.before, &case.decision].iter().all(|decision| decision.generation() == pinned.number) {

@@ -175,7 +175,7 @@ impl Shard {
                 let settled = table.get_mut(place, charge.bucket).map(|entry| {
                     let record = |effect| {
                         let record = |state: &mut _| algorithm.record(state, now, &charge.ask, effect);
-                        usage.record(charge.owner, &mut entry.state, record)
+                        usage.record(charge.owner, entry, record)
                     };
                     let granted = charge.effect(passes, admits).map_or(0, record);
                     (algorithm.view(&entry.state, now, &charge.ask, admits, granted), granted)
@@ -389,7 +389,7 @@ fn record_in<S: State>(
     // An earlier charge of the same request may have moved the entry while making room for its own.
     let place = place.filter(|place| table.get(*place, charge.bucket).is_some()).or_else(|| table.find(charge.bucket));
     if let Some((place, entry)) = place.and_then(|place| Some((place, table.get_mut(place, charge.bucket)?))) {
-        let granted = usage.record(charge.owner, &mut entry.state, record);
+        let granted = usage.record(charge.owner, entry, record);
         if granted > 0 {
             table.mark_changed(place);
         }

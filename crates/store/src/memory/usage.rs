@@ -28,14 +28,21 @@ impl ShardUsage {
 
     /// Records into a state that may allocate, within the budget.
     #[inline]
-    pub(super) fn record<S: State>(&mut self, owner: Owner, state: &mut S, record: impl FnOnce(&mut S) -> u64) -> u64 {
+    pub(super) fn record<S: State>(
+        &mut self,
+        owner: Owner,
+        entry: &mut TableEntry<S>,
+        record: impl FnOnce(&mut S) -> u64,
+    ) -> u64 {
+        let state = &mut entry.state;
         if !S::ON_HEAP {
             return record(state);
         }
         let before = state.heap_bytes();
         state.confine(self.bytes() > self.budget || !self.may_own_more(owner));
         let granted = record(state);
-        self.move_heap(owner.id, before, state.heap_bytes());
+        // The owner that the bucket was added for, as when it is removed: rules of several plans share buckets.
+        self.move_heap(entry.owner, before, state.heap_bytes());
         granted
     }
 

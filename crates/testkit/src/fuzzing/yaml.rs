@@ -48,6 +48,10 @@ fn check_layout(name: &str, text: &str) {
 fn without_places(mut file: RuleFile) -> RuleFile {
     let nowhere = Default::default();
     file.rules.iter_mut().for_each(|rule| rule.at = nowhere);
+    for plan in &mut file.plans {
+        plan.at = nowhere;
+        plan.limits.iter_mut().for_each(|rule| rule.at = nowhere);
+    }
     file.clients.iter_mut().for_each(|client| client.at = nowhere);
     file.overrides.iter_mut().for_each(|change| change.at = nowhere);
     file

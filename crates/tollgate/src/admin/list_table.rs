@@ -122,8 +122,12 @@ impl<'a> ListTable<'a> {
             out.line(&response.text())?;
             return Ok(Exit::Ok);
         }
-        let (body, mut table) = (response.json()?, self.text_table(out));
-        let entries = self.entries(&body);
+        self.print_entries(self.entries(&response.json()?), out)
+    }
+
+    /// Prints entries that are there already.
+    pub fn print_entries(&self, entries: &[Value], out: &mut Output) -> Result<Exit> {
+        let mut table = self.text_table(out);
         entries.iter().for_each(|entry| self.add_row(&mut table, entry));
         match entries.is_empty() {
             true => out.line(self.empty)?,

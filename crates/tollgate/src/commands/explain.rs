@@ -131,7 +131,7 @@ pub fn by_rules(file: &Path, question: &ExplainArgs, out: &mut Output) -> Result
     }
     let asked = request.to_request(&loaded.file.namespace, &lists, slot(question.after));
     let pinned = engine.rules();
-    let known = pinned.rules.client_attributes(&asked);
+    let known = pinned.rules.client_attributes(&asked, clock.now());
     let (before, decision) = (decide(&engine, &asked.peek())?, decide(&engine, &asked)?);
     let case = ExplainedRequest { before, decision, shared: false, known };
     let explanations = pinned.rules.explain(&asked, clock.now()).map_err(|error| unreadable(&error))?;

@@ -13,6 +13,7 @@ pub mod man;
 pub mod mode;
 pub mod namespaces;
 pub mod overrides;
+pub mod plans;
 pub mod rules;
 pub mod serve;
 pub mod status;

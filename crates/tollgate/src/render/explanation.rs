@@ -91,7 +91,8 @@ pub(super) fn heading(rule: &Value, palette: Palette) -> String {
         (None, Some(line)) if line > 0 => format!("(line {line})"),
         (None, _) => format!("({})", string(rule, "source").unwrap_or("database")),
     };
-    format!("{} {}", palette.strong(string(rule, "name").unwrap_or("?")), palette.faint(&line))
+    let plan = string(rule, "plan").map(|plan| format!(" of plan {}", visible(plan))).unwrap_or_default();
+    format!("{}{plan} {}", palette.strong(string(rule, "name").unwrap_or("?")), palette.faint(&line))
 }
 
 /// ` (override migration-42 for user:42, until 2026-12-01T00:00:00Z: a reason)`, or nothing.

@@ -64,13 +64,14 @@ pub struct StepReader<'a> {
 }
 
 /// Fields of a request.
-pub const REQUEST_FIELDS: [&str; 13] = [
+pub const REQUEST_FIELDS: [&str; 14] = [
     "client_key",
     "api_key",
     "user_id",
     "ip",
     "org",
     "tier",
+    "plan",
     "endpoint",
     "namespace",
     "attributes",

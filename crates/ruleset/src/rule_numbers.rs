@@ -1,0 +1,31 @@
+//! By which numbers the overrides of a directory refer to a rule.
+
+use tollgate_core::Time;
+
+use crate::directory::PackedOverride;
+
+/// The numbers of a rule in a directory, by which overrides refer to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RuleNumbers {
+    /// That of its name.
+    pub(super) name: u32,
+    /// That of its name within plans: such an override applies in every plan. [`UNKNOWN`] for a rule outside of plans,
+    /// and where another rule has this name.
+    pub(super) in_plans: u32,
+}
+
+/// The number of a rule that a directory does not know.
+pub(super) const UNKNOWN: u32 = u32::MAX;
+
+impl RuleNumbers {
+    /// The override in force among those of one identity. One of the rule's own name comes first.
+    #[inline]
+    pub(super) fn find<'a>(&self, overrides: &'a [PackedOverride], wall: Time) -> Option<&'a PackedOverride> {
+        let numbered = |number: u32| overrides.iter().find(|other| other.rule == number && other.holds(wall));
+        match (numbered(self.name), self.in_plans) {
+            (None, UNKNOWN) => None,
+            (None, number) => numbered(number),
+            (found, _) => found,
+        }
+    }
+}
