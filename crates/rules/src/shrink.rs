@@ -42,6 +42,7 @@ fn lost_entries(before: &RuleFile, after: &RuleFile) -> Option<String> {
         ("rules", before.rules.len(), after.rules.len()),
         ("clients", before.clients.len(), after.clients.len()),
         ("overrides", before.overrides.len(), after.overrides.len()),
+        ("grants", before.grants.len(), after.grants.len()),
     ];
     let shrunk = |(what, had, has): (&str, usize, usize)| {
         let gone = had.saturating_sub(has);

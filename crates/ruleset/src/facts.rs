@@ -11,7 +11,7 @@ use tollgate_rules::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 use super::CompiledNamespace;
 use super::attributes::AttrId;
-use super::directories::RequestOverrides;
+use super::directories::{GrantTerms, RequestOverrides};
 use super::rule::Rule;
 use crate::directory::{self, Identity, PackedOverride};
 
@@ -115,7 +115,7 @@ impl<'a> RequestFacts<'a> {
                     self.offer(*id, "", value)?;
                 }
             }
-            self.overrides.add(number, entry.overrides);
+            self.overrides.add(number, identity.bit(), entry.overrides);
         }
         Ok(())
     }
@@ -151,6 +151,29 @@ impl<'a> RequestFacts<'a> {
             directories.find_map(|(bound, number)| {
                 let overrides = bound.directory.find(digest)?.overrides;
                 Some((identity, overrides.iter().find(|other| other.rule == *number && other.holds(wall))?))
+            })
+        })
+    }
+
+    /// Grants to these kinds of identities that count for a rule, as [`RequestOverrides::granted`] adds them up, with
+    /// their identities.
+    pub(super) fn held_grants<'n>(
+        &self,
+        namespace: &'n CompiledNamespace,
+        rule: &Rule,
+        terms: GrantTerms,
+        secret: Secret,
+    ) -> impl Iterator<Item = (Identity<'a>, &'n PackedOverride)> {
+        let GrantTerms { kinds, start, wall } = terms;
+        let identities = self.identities().filter(move |identity| identity.bit() & kinds != 0);
+        identities.flat_map(move |identity| {
+            let digest = identity.digest(secret, namespace.ipv6_prefix);
+            let directories = namespace.directories.all.iter().zip(&rule.numbers);
+            directories.flat_map(move |(bound, number)| {
+                let all = bound.directory.find(digest).map(|entry| entry.overrides).unwrap_or_default();
+                let counts =
+                    move |other: &&PackedOverride| other.rule == *number && other.granted(start, wall).is_some();
+                all.iter().filter(counts).map(move |grant| (identity, grant))
             })
         })
     }

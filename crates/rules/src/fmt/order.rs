@@ -1,6 +1,6 @@
 //! Order of the fields of a map, by the kind of map.
 
-use crate::read::{CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, RULE_FIELDS};
+use crate::read::{CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, GRANT_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, RULE_FIELDS};
 
 /// Kind of a map; a list has the kind of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(super) enum FieldOrder {
     Cost,
     Client,
     Override,
+    Grant,
     /// As written.
     Source,
 }
@@ -22,6 +23,7 @@ impl FieldOrder {
             (Self::File, "rules") => Self::Rule,
             (Self::File, "clients") => Self::Client,
             (Self::File, "overrides") => Self::Override,
+            (Self::File, "grants") => Self::Grant,
             (Self::Rule, "limit") => Self::Limit,
             (Self::Rule, "cost") => Self::Cost,
             _ => Self::Source,
@@ -37,6 +39,7 @@ impl FieldOrder {
             Self::Cost => COST_FIELDS,
             Self::Client => CLIENT_FIELDS,
             Self::Override => OVERRIDE_FIELDS,
+            Self::Grant => GRANT_FIELDS,
             Self::Source => &[],
         };
         fields.iter().position(|field| *field == key).unwrap_or(fields.len())
