@@ -131,6 +131,7 @@ fn known(number: usize) -> DirectoryRecord {
         client_key: keys::key(number),
         client: Some(client(number, 10_000)),
         overrides: vec![change(number)],
+        ..DirectoryRecord::default()
     }
 }
 

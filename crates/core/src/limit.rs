@@ -197,7 +197,8 @@ impl Limit {
     /// `factor` times the limit, or the limit itself where that is not representable.
     pub fn times(self, factor: u64) -> Limit {
         if let Limit::Quota(q) = self {
-            return Limit::Quota(q.scaled(|n| n.saturating_mul(factor)));
+            // Granted to one client, whereas a larger bucket is shared.
+            return Limit::Quota(q.scaled(|n| n.saturating_mul(factor)).with_grant(0));
         }
         let burst = if let Limit::Gcra(g) = self { g.burst().saturating_mul(factor) } else { 0 };
         let scaled = self.with_requests(self.requests().saturating_mul(factor), burst);

@@ -13,6 +13,7 @@ pub struct Quota {
     amount: u64,
     overdraft: u64,
     rollover: u64,
+    grant: u64,
     start: Time,
     end: Time,
     next_end: Time,
@@ -82,14 +83,14 @@ impl Quota {
             () if next_end > Quota::FOREVER => Err(LimitError::TooLong),
             () if start >= end => Err(LimitError::ZeroWindow),
             () if end > next_end || (end == next_end && end != Quota::FOREVER) => Err(LimitError::ZeroWindow),
-            () => Ok(Quota { amount, overdraft: 0, rollover: 0, start, end, next_end }),
+            () => Ok(Quota { amount, overdraft: 0, rollover: 0, grant: 0, start, end, next_end }),
         }
     }
 
     /// `amount` units in all: one period that never ends.
     pub fn lifetime(amount: u64) -> Quota {
         let (start, end) = (Time::ZERO, Quota::FOREVER);
-        Quota { amount, overdraft: 0, rollover: 0, start, end, next_end: end }
+        Quota { amount, overdraft: 0, rollover: 0, grant: 0, start, end, next_end: end }
     }
 
     /// Admits up to `overdraft` units above the amount. Outcomes do not advertise them: they are for requests that
@@ -104,15 +105,22 @@ impl Quota {
         Quota { rollover, ..self }
     }
 
+    /// Adds `grant` units to the proposed period, and to no other: if the clock of the store is in another period than
+    /// that of the node, they do not count. They are spent after carried units and the amount, and never carried, so a
+    /// grant changes nothing that is stored, nor what a period hands on.
+    pub fn with_grant(self, grant: u64) -> Quota {
+        Quota { grant, ..self }
+    }
+
     /// The same periods with another amount.
     pub fn with_amount(self, amount: u64) -> Quota {
         Quota { amount, ..self }
     }
 
-    /// Amount, overdraft and rollover, each changed by `scale`.
+    /// Amount, overdraft, rollover and grant, each changed by `scale`.
     pub(crate) fn scaled(self, scale: impl Fn(u64) -> u64) -> Quota {
-        let Quota { amount, overdraft, rollover, .. } = self;
-        Quota { amount: scale(amount), overdraft: scale(overdraft), rollover: scale(rollover), ..self }
+        let [amount, overdraft, rollover, grant] = [self.amount, self.overdraft, self.rollover, self.grant].map(scale);
+        Quota { amount, overdraft, rollover, grant, ..self }
     }
 
     /// Units per period.
@@ -128,6 +136,11 @@ impl Quota {
     /// The most units that a period hands on to the next.
     pub fn rollover(&self) -> u64 {
         self.rollover
+    }
+
+    /// Units added to the proposed period.
+    pub fn grant(&self) -> u64 {
+        self.grant
     }
 
     /// The first moment of the proposed period.
@@ -193,7 +206,13 @@ impl Quota {
         QuotaUse { end, used: 0, carried, keep: self.compact_keep() }
     }
 
-    /// Units that a period hands on: what is left of its own amount, because carried units are spent first.
+    /// Units granted to the period that contains `now`.
+    fn granted(&self, now: Time) -> u64 {
+        if self.start <= now && now < self.end { self.grant } else { 0 }
+    }
+
+    /// Units that a period hands on: what is left of its own amount, because carried units are spent first and granted
+    /// units last.
     fn handed_on(&self, state: &QuotaUse) -> u64 {
         let of_own_amount = state.used().saturating_sub(state.carried());
         self.amount.saturating_sub(of_own_amount).min(self.rollover)
@@ -206,14 +225,14 @@ impl Quota {
         if is_known && state.is_running(now) && !state.keep().is_zero() { self.handed_on(state) } else { 0 }
     }
 
-    /// Units that a period with `carried` units offers: `limit` in responses.
-    fn offered(&self, carried: u64) -> u64 {
-        if self.amount == 0 { 0 } else { self.amount.saturating_add(carried) }
+    /// Units that a period offers which has `extra` units, carried or granted: `limit` in responses.
+    fn offered(&self, extra: u64) -> u64 {
+        if self.amount == 0 { 0 } else { self.amount.saturating_add(extra) }
     }
 
     /// Units that it admits.
-    fn admitted(&self, carried: u64) -> u64 {
-        if self.amount == 0 { 0 } else { self.offered(carried).saturating_add(self.overdraft) }
+    fn admitted(&self, extra: u64) -> u64 {
+        if self.amount == 0 { 0 } else { self.offered(extra).saturating_add(self.overdraft) }
     }
 }
 
@@ -222,7 +241,8 @@ impl Algorithm for Quota {
 
     fn admits(&self, state: &QuotaUse, now: Time, ask: &Ask) -> bool {
         let QuotaUse { used, carried, .. } = self.rolled(state, now);
-        used.checked_add(ask.least()).is_some_and(|sum| sum <= self.admitted(carried))
+        let extra = carried.saturating_add(self.granted(now));
+        used.checked_add(ask.least()).is_some_and(|sum| sum <= self.admitted(extra))
     }
 
     fn record(&self, state: &mut QuotaUse, now: Time, ask: &Ask, effect: Effect) -> u64 {
@@ -230,9 +250,10 @@ impl Algorithm for Quota {
             return 0;
         }
         let rolled = self.rolled(state, now);
+        let extra = rolled.carried().saturating_add(self.granted(now));
         let cost = match (effect, ask) {
             (Effect::Refuse, _) => 0,
-            (Effect::Charge, Ask::UpTo(n)) => self.admitted(rolled.carried).saturating_sub(rolled.used).min(*n),
+            (Effect::Charge, Ask::UpTo(n)) => self.admitted(extra).saturating_sub(rolled.used).min(*n),
             _ => ask.cost(),
         };
         let used = rolled.used.saturating_add(cost);
@@ -246,12 +267,12 @@ impl Algorithm for Quota {
 
     fn view(&self, state: &QuotaUse, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let QuotaUse { end, used, carried, .. } = self.rolled(state, now);
-        let limit = self.offered(carried);
+        let limit = self.offered(carried.saturating_add(self.granted(now)));
         let reset_after = end.since(now);
         let remaining = limit.saturating_sub(used);
         let is_last = end == self.next_end && end == Quota::FOREVER;
         let is_renewed = self.end < Quota::FOREVER && !is_last;
-        let next = self.next_carried(state, end, now);
+        let next = self.next_carried(state, end, now).saturating_add(self.granted(end));
         let wait = match allowed {
             true => Wait::None,
             false if is_renewed && ask.least() <= self.admitted(next) => Wait::For(reset_after),

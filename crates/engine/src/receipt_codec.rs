@@ -24,6 +24,9 @@ const OWN: u8 = 2;
 const SHADOW: u8 = 4;
 /// The kind of a quota, which has two more numbers than other limits.
 const QUOTA: u8 = 6;
+/// The kind of a quota with a grant, which follows its other numbers. Quotas without one stay readable for nodes that
+/// know no grants.
+const GRANTED_QUOTA: u8 = 7;
 
 impl Reservation {
     /// Appends the encoded reservation to `out`. It is settled when the bytes come back.
@@ -84,8 +87,8 @@ fn pack_entry(entry: &Reserved, out: &mut Vec<u8>) {
     }
 }
 
-/// Encodes a limit as a kind and four numbers, or six of a quota.
-fn limit_numbers(limit: &Limit) -> (u8, SmallVec<[u64; 6]>) {
+/// Encodes a limit as a kind and four numbers, or six of a quota, or seven of one with a grant.
+fn limit_numbers(limit: &Limit) -> (u8, SmallVec<[u64; 7]>) {
     let (kind, numbers) = match limit {
         Limit::Gcra(g) => (0, [g.requests(), g.period().nanos(), g.burst(), g.max_debt()]),
         Limit::Queue(q) => (1, [q.requests(), q.period().nanos(), q.max_delay().nanos(), 0]),
@@ -96,7 +99,9 @@ fn limit_numbers(limit: &Limit) -> (u8, SmallVec<[u64; 6]>) {
         Limit::Quota(q) => {
             let bounds = [q.start(), q.end(), q.next_end()].map(Time::nanos);
             let numbers = [q.amount(), q.overdraft(), q.rollover()];
-            return (QUOTA, numbers.into_iter().chain(bounds).collect());
+            let grant = Some(q.grant()).filter(|grant| *grant > 0);
+            let kind = if grant.is_some() { GRANTED_QUOTA } else { QUOTA };
+            return (kind, numbers.into_iter().chain(bounds).chain(grant).collect());
         }
     };
     (kind, SmallVec::from_slice(&numbers))
@@ -115,10 +120,10 @@ fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
     })
 }
 
-fn quota_of([amount, overdraft, rollover]: [u64; 3], [start, end, next_end]: [u64; 3]) -> Option<Limit> {
+fn quota_of([amount, overdraft, rollover]: [u64; 3], [start, end, next_end]: [u64; 3]) -> Option<Quota> {
     let time = Time::from_nanos;
     let quota = Quota::new(amount, time(start), time(end), time(next_end)).ok()?;
-    Some(Limit::Quota(quota.with_overdraft(overdraft).with_rollover(rollover)))
+    Some(quota.with_overdraft(overdraft).with_rollover(rollover))
 }
 
 fn put(out: &mut Vec<u8>, word: u64) {
@@ -144,7 +149,11 @@ impl Bytes<'_> {
     fn limit(&mut self, kind: u8) -> Option<Limit> {
         let mut word = || self.word();
         match kind {
-            QUOTA => quota_of([word()?, word()?, word()?], [word()?, word()?, word()?]),
+            QUOTA => quota_of([word()?, word()?, word()?], [word()?, word()?, word()?]).map(Limit::Quota),
+            GRANTED_QUOTA => {
+                let quota = quota_of([word()?, word()?, word()?], [word()?, word()?, word()?])?;
+                Some(Limit::Quota(quota.with_grant(word()?)))
+            }
             _ => limit_of(kind, [word()?, word()?, word()?, word()?]),
         }
     }
@@ -228,6 +237,7 @@ mod tests {
             Limit::SlidingCounter(SlidingCounter::new(10, span).unwrap().with_offset(Span::SECOND)),
             Limit::Concurrency(Concurrency::new(10, span).unwrap()),
             Limit::Quota(quota.with_overdraft(3).with_rollover(4)),
+            Limit::Quota(quota.with_overdraft(3).with_grant(500)),
         ];
         let entries = limits.into_iter().enumerate().map(|(number, limit)| {
             let slot = matches!(limit, Limit::Concurrency(_)).then_some(SlotId(u128::MAX - 5));

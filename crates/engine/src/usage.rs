@@ -17,6 +17,8 @@ pub struct RuleUsage {
     pub used: u64,
     /// The capacity for this client.
     pub limit: u64,
+    /// Units of `limit` that were granted once.
+    pub granted: u64,
     /// Room left.
     pub remaining: u64,
     /// Until the bucket is as if unused; for a quota, until the period ends.
@@ -92,6 +94,7 @@ fn buckets(
             meter: rule.spec.meter.weights().map(|(meter, weight)| (meter.to_owned(), weight)).collect(),
             used: 0,
             limit: 0,
+            granted: own.iter().fold(0, |sum, charge| sum.saturating_add(granted(&charge.limit))),
             remaining: 0,
             reset_after: Span::ZERO,
             period: own.first().and_then(|charge| period(&charge.limit)),
@@ -100,6 +103,11 @@ fn buckets(
         });
     }
     Ok((rules, charges))
+}
+
+/// What the node takes for granted; the store counts it unless its clock is in another period.
+fn granted(limit: &Limit) -> u64 {
+    if let Limit::Quota(quota) = limit { quota.grant() } else { 0 }
 }
 
 fn period(limit: &Limit) -> Option<(Time, Option<Time>)> {

@@ -5,9 +5,11 @@
 //! per bucket.
 
 mod across;
+mod grant;
 mod limit;
 mod name;
 mod plan;
+mod rule_names;
 mod unusable;
 
 use std::ops::RangeInclusive;
@@ -21,6 +23,7 @@ use crate::spec::{
 };
 
 pub use across::{CROWDED, across, crowded, wildcards};
+pub(crate) use grant::grant;
 pub(crate) use name::case_duplicates;
 pub use name::{RULE_NAME_MAX, is_rule_name, nearest_rule_name, rule_name_help};
 pub(crate) use plan::plan;
@@ -60,6 +63,9 @@ pub fn check(file: &RuleFile) -> Vec<Problem> {
     }
     for (index, spec) in file.overrides.iter().enumerate() {
         problems.extend(change(spec, format!("overrides[{index}]")));
+    }
+    for (index, spec) in file.grants.iter().enumerate() {
+        problems.extend(grant(spec, format!("grants[{index}]")));
     }
     problems.extend(across(file));
     problems.extend(case_duplicates(file));

@@ -20,8 +20,10 @@ use crate::check;
 use crate::fmt;
 use crate::path::{EscapedSlash, PathCase};
 use crate::problem::{Problem, Problems};
-use crate::read::{FieldPath, FieldValue, Spelling, read_client, read_override, read_plan, read_root, read_rule};
-use crate::spec::{ClientSpec, OnFail, OverrideSpec, PlanSpec, RuleFile, RuleSpec};
+use crate::read::{
+    FieldPath, FieldValue, Spelling, read_client, read_grant, read_override, read_plan, read_root, read_rule,
+};
+use crate::spec::{ClientSpec, GrantSpec, OnFail, OverrideSpec, PlanSpec, RuleFile, RuleSpec};
 use crate::yaml::{SourceSpan, YamlKey, YamlKind, YamlNode};
 
 /// Settings of a file or namespace that reading one of its rules depends on.
@@ -67,6 +69,11 @@ pub fn client(node: &YamlNode) -> Result<ClientSpec, Vec<Problem>> {
 /// Reads an override. [`check::across`] checks its numbers against its rule.
 pub fn override_of(node: &YamlNode) -> Result<OverrideSpec, Vec<Problem>> {
     one(node, "override", read_override, |spec| check::change(spec, String::new()))
+}
+
+/// Reads a grant. [`check::across`] checks it against its rule.
+pub fn grant_of(node: &YamlNode) -> Result<GrantSpec, Vec<Problem>> {
+    one(node, "grant", read_grant, |spec| check::grant(spec, String::new()))
 }
 
 /// Reads a whole file from its tree.
@@ -123,6 +130,11 @@ pub fn clients_of(root: &YamlNode) -> &[YamlNode] {
 /// The trees of a file's overrides, in the order of [`RuleFile::overrides`].
 pub fn overrides_of(root: &YamlNode) -> &[YamlNode] {
     root.get("overrides").map(YamlNode::items).unwrap_or_default()
+}
+
+/// The trees of a file's grants, in the order of [`RuleFile::grants`].
+pub fn grants_of(root: &YamlNode) -> &[YamlNode] {
+    root.get("grants").map(YamlNode::items).unwrap_or_default()
 }
 
 /// The rule with its file's `key_by`, `on_fail` and `case` written into it, so that it means the same when stored

@@ -52,7 +52,7 @@ pub use report::Report;
 pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
-    Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, MatchSpec,
-    MeterSpec, Missing, OnFail, OverrideSpec, PlanOrigin, PlanSchedule, PlanSpec, RuleFile, RuleSpec, SoftSpec,
-    Unmetered,
+    Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, GrantSpec, LeaseSpec, LimitAlgorithm, LimitSpec,
+    MatchSpec, MeterSpec, Missing, OnFail, OverrideSpec, PlanOrigin, PlanSchedule, PlanSpec, RuleFile, RuleSpec,
+    SoftSpec, Unmetered,
 };

@@ -6,6 +6,7 @@
 mod client;
 mod field;
 mod fields;
+mod grant;
 mod limit;
 mod matching;
 mod meter;
@@ -18,6 +19,7 @@ pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
 pub(crate) use client::{read_client, read_override};
 pub(crate) use field::{FieldPath, FieldValue};
 pub(crate) use fields::MapFields;
+pub(crate) use grant::{GRANT_FIELDS, read_grant};
 pub use limit::LIMIT_FIELDS;
 pub(crate) use matching::Spelling;
 pub use plan::PLAN_FIELDS;
@@ -53,6 +55,7 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
     "plans",
     "clients",
     "overrides",
+    "grants",
 ];
 
 /// Reads a rules file.
@@ -236,6 +239,16 @@ fn read_clients(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Prob
                 faults.extend(check::change(&change, format!("overrides[{index}]")));
             }
             file.overrides.push(change);
+        }
+    }
+    if let Some(grants) = fields.get("grants") {
+        for (index, item) in grants.items("grants", problems).collect::<Vec<_>>().into_iter().enumerate() {
+            let before = problems.len();
+            let grant = read_grant(item, problems);
+            if problems.len() == before {
+                faults.extend(check::grant(&grant, format!("grants[{index}]")));
+            }
+            file.grants.push(grant);
         }
     }
     faults

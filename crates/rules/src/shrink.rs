@@ -43,6 +43,7 @@ fn lost_entries(before: &RuleFile, after: &RuleFile) -> Option<String> {
         ("plans", before.plans.len(), after.plans.len()),
         ("clients", before.clients.len(), after.clients.len()),
         ("overrides", before.overrides.len(), after.overrides.len()),
+        ("grants", before.grants.len(), after.grants.len()),
     ];
     let shrunk = |(what, had, has): (&str, usize, usize)| {
         let gone = had.saturating_sub(has);

@@ -2,6 +2,7 @@
 //!
 //! All fields are public, because YAML is only one of the sources. [`crate::check`] states what must hold between them.
 
+mod grant;
 mod limit;
 mod meter;
 mod normalized;
@@ -19,6 +20,7 @@ use crate::normalize::Normalize;
 use crate::path::{EscapedSlash, PathCase};
 use crate::pattern::Matcher;
 use crate::position::SourcePosition;
+pub use grant::GrantSpec;
 pub use limit::{Align, LimitAlgorithm, LimitSpec};
 pub use meter::{MeterSpec, Unmetered};
 pub use plan::{PLAN, PlanOrigin, PlanSpec};
@@ -63,6 +65,8 @@ pub struct RuleFile {
     pub clients: Vec<ClientSpec>,
     /// Exceptions for single clients.
     pub overrides: Vec<OverrideSpec>,
+    /// Units that single clients get once.
+    pub grants: Vec<GrantSpec>,
 }
 
 impl Default for RuleFile {
@@ -84,6 +88,7 @@ impl Default for RuleFile {
             modes: BTreeMap::new(),
             clients: Vec::new(),
             overrides: Vec::new(),
+            grants: Vec::new(),
         }
     }
 }

@@ -215,7 +215,7 @@ pub(super) fn charge_of(
         }
     }
     if let Some(quota) = &rule.quota {
-        limit = quota.at(limit, |id| facts.value(id), wall);
+        limit = quota.at(limit, |id| facts.value(id), |start| rule.granted(facts, start, wall), wall);
     }
     let mut chosen = None;
     if rule.shards() > 1 && !terms.whole {

@@ -189,12 +189,13 @@ fn fault_of(spec: &OverrideSpec, rule: &Rule) -> Option<String> {
     }
 }
 
-/// The directory of the file's own clients and overrides.
+/// The directory of the file's own clients, overrides and grants.
 fn own_directory(file: &RuleFile, secret: Secret) -> Directory {
     let mut builder = Directory::builder(secret, file.ipv6_prefix);
     builder.normalize(file.normalize);
     file.clients.iter().for_each(|client| builder.client(client));
     file.overrides.iter().for_each(|change| builder.override_of(change));
+    file.grants.iter().for_each(|grant| builder.grant(grant));
     builder.finish()
 }
 

@@ -77,22 +77,58 @@ impl BoundDirectories {
     }
 }
 
-/// The overrides of all identities of one request, the most specific identity first.
+/// The overrides and grants of all identities of one request, the most specific identity first.
 #[derive(Debug, Default)]
 pub(super) struct RequestOverrides<'a> {
-    found: SmallVec<[(usize, &'a [PackedOverride]); 4]>,
+    found: SmallVec<[FoundOverrides<'a>; 4]>,
+}
+
+/// The overrides and grants of one identity in one directory.
+#[derive(Debug)]
+struct FoundOverrides<'a> {
+    directory: u32,
+    /// The kind of the identity, as a bit.
+    kind: u8,
+    all: &'a [PackedOverride],
+}
+
+/// Which grants count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GrantTerms {
+    /// Kinds of identities, as bits.
+    pub(super) kinds: u8,
+    /// The start of the period.
+    pub(super) start: Time,
+    pub(super) wall: Time,
 }
 
 impl<'a> RequestOverrides<'a> {
-    pub(super) fn add(&mut self, directory: usize, overrides: &'a [PackedOverride]) {
-        if !overrides.is_empty() {
-            self.found.push((directory, overrides));
+    pub(super) fn add(&mut self, directory: usize, kind: u8, all: &'a [PackedOverride]) {
+        if !all.is_empty() {
+            self.found.push(FoundOverrides { directory: directory as u32, kind, all });
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty()
     }
 
     /// The override of `rule` that is in force at `wall`.
     #[inline]
     pub(super) fn of(&self, rule: &Rule, wall: Time) -> Option<&'a PackedOverride> {
-        self.found.iter().find_map(|(directory, overrides)| rule.numbers.get(*directory)?.find(overrides, wall))
+        self.found
+            .iter()
+            .find_map(|FoundOverrides { directory, all, .. }| rule.numbers.get(*directory as usize)?.find(all, wall))
+    }
+
+    /// Units of the grants that count for `rule`.
+    pub(super) fn granted(&self, rule: &Rule, GrantTerms { kinds, start, wall }: GrantTerms) -> u64 {
+        let of_kinds = self.found.iter().filter(|found| found.kind & kinds != 0);
+        let units = of_kinds.flat_map(|FoundOverrides { directory, all, .. }| {
+            let numbers = rule.numbers.get(*directory as usize).copied();
+            let own = all.iter().filter(move |other| numbers.is_some_and(|numbers| numbers.are_named_by(other)));
+            own.filter_map(move |other| other.granted(start, wall))
+        });
+        units.fold(0, u64::saturating_add)
     }
 }

@@ -1,6 +1,6 @@
 //! Explains why a rule applies to a request or not, with the same evaluation as the hot path.
 
-use tollgate_core::{Charge, Request, SlotId, Time};
+use tollgate_core::{Charge, Limit, Request, SlotId, Time};
 use tollgate_rules::spec::Enforcement;
 
 use super::bucket_key::part_of;
@@ -8,7 +8,7 @@ use super::charges::{ChargeTerms, Exemptions, RuleEvaluation, attribute_holds, c
 use super::facts::RequestFacts;
 use super::rule::Rule;
 use super::{CompiledNamespace, RuleSet};
-use crate::directory::ActiveOverride;
+use crate::directory::{ActiveGrant, ActiveOverride};
 
 /// How one rule evaluates one request.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Explanation<'a> {
     pub overrides: usize,
     /// The override that is in force for this request.
     pub active_override: Option<ActiveOverride>,
+    /// The grants that count for this request.
+    pub grants: Vec<ActiveGrant>,
 }
 
 /// Whether a rule applies.
@@ -89,17 +91,31 @@ pub(super) fn explain<'a>(
     let exempt = Exemptions::of(&matched, |rule| {
         charge_of(rule, request, facts, wall, ChargeTerms { identities: true, ..ChargeTerms::default() }).applies()
     });
-    rules
-        .map(|rule| Explanation {
+    let explained = |rule| {
+        let applicability = applicability(rule, namespace, request, facts, wall, &exempt);
+        let held = facts.held(namespace, rule, wall, set.secret);
+        let grants = match quota_start(&applicability) {
+            Some(start) => rule.active_grants(namespace, facts, start, wall, set.secret),
+            None => Vec::new(),
+        };
+        Explanation {
             rule,
-            applicability: applicability(rule, namespace, request, facts, wall, &exempt),
+            applicability,
             key: key_parts(rule, namespace, facts),
             overrides: namespace.directories.overrides_of(rule),
-            active_override: facts
-                .held(namespace, rule, wall, set.secret)
-                .map(|(identity, held)| held.shown(identity.client_key())),
-        })
-        .collect()
+            active_override: held.map(|(identity, held)| held.shown(identity.client_key())),
+            grants,
+        }
+    };
+    rules.map(explained).collect()
+}
+
+/// The start of the period of a quota that applies.
+fn quota_start(applicability: &Applicability<'_>) -> Option<Time> {
+    match applicability {
+        Applicability::Applies { charge, .. } if let Limit::Quota(quota) = charge.limit => Some(quota.start()),
+        _ => None,
+    }
 }
 
 fn applicability<'a>(

@@ -12,7 +12,7 @@ use tollgate_rules::spec;
 
 use super::CompiledNamespace;
 use super::attributes::AttrId;
-use super::directories::RequestOverrides;
+use super::directories::{GrantTerms, RequestOverrides};
 use super::rule::Rule;
 use crate::directory::{self, Identity, PackedOverride};
 
@@ -124,7 +124,7 @@ impl<'a> RequestFacts<'a> {
                     self.offer(*id, "", value)?;
                 }
             }
-            self.overrides.add(number, entry.overrides);
+            self.overrides.add(number, identity.bit(), entry.overrides);
         }
         Ok(())
     }
@@ -171,6 +171,29 @@ impl<'a> RequestFacts<'a> {
             let mut directories = namespace.directories.all.iter().zip(&rule.numbers);
             directories.find_map(|(bound, numbers)| {
                 Some((identity, numbers.find(bound.directory.find(digest)?.overrides, wall)?))
+            })
+        })
+    }
+
+    /// Grants to these kinds of identities that count for a rule, as [`RequestOverrides::granted`] adds them up, with
+    /// their identities.
+    pub(super) fn held_grants<'n>(
+        &self,
+        namespace: &'n CompiledNamespace,
+        rule: &Rule,
+        terms: GrantTerms,
+        secret: Secret,
+    ) -> impl Iterator<Item = (Identity<'a>, &'n PackedOverride)> {
+        let GrantTerms { kinds, start, wall } = terms;
+        let identities = self.identities().filter(move |identity| identity.bit() & kinds != 0);
+        identities.flat_map(move |identity| {
+            let digest = identity.digest(secret, namespace.ipv6_prefix);
+            let directories = namespace.directories.all.iter().zip(&rule.numbers);
+            directories.flat_map(move |(bound, numbers)| {
+                let all = bound.directory.find(digest).map(|entry| entry.overrides).unwrap_or_default();
+                let counts =
+                    move |other: &&PackedOverride| numbers.are_named_by(other) && other.granted(start, wall).is_some();
+                all.iter().filter(counts).map(move |grant| (identity, grant))
             })
         })
     }

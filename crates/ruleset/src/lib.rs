@@ -18,6 +18,7 @@ mod explain;
 mod facts;
 mod fast_hash;
 mod fingerprint;
+mod granting;
 mod index;
 mod input;
 mod lookup;
@@ -39,7 +40,9 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::spec::RuleFile;
 
 pub use self::charges::{AppliedRule, Charges};
-pub use self::directory::{ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key};
+pub use self::directory::{
+    ActiveGrant, ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key,
+};
 pub use self::envoy_rule::EnvoyRule;
 pub use self::explain::ClientBuckets;
 pub use self::explain::{Applicability, Explanation, KeyPart};

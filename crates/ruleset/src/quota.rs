@@ -28,8 +28,14 @@ pub(super) struct CalendarAttributes {
 
 impl CompiledQuota {
     /// The quota of `limit`, which holds the amount, for the period that contains `wall`. `value_of` returns attributes
-    /// of the client.
-    pub(super) fn at<'v>(&self, limit: Limit, value_of: impl Fn(AttrId) -> Option<&'v str>, wall: Time) -> Limit {
+    /// of the client, `granted` the units granted to it in the period that begins at an instant.
+    pub(super) fn at<'v>(
+        &self,
+        limit: Limit,
+        value_of: impl Fn(AttrId) -> Option<&'v str>,
+        granted: impl Fn(Time) -> u64,
+        wall: Time,
+    ) -> Limit {
         let Limit::Quota(quota) = limit else { return limit };
         let amount = quota.amount();
         let part = |percent: u32| u64::try_from(u128::from(amount) * u128::from(percent) / 100).unwrap_or(u64::MAX);
@@ -41,7 +47,8 @@ impl CompiledQuota {
             self.calendar_of(known(|attributes| attributes.time_zone), known(|attributes| attributes.anchor));
         let bounds = bounds_at(calendar, wall);
         let dated = Quota::new(amount, bounds.start, bounds.end, bounds.next_end).unwrap_or(quota);
-        Limit::Quota(dated.with_overdraft(part(self.overdraft)).with_rollover(part(self.rollover)))
+        let dated = dated.with_overdraft(part(self.overdraft)).with_rollover(part(self.rollover));
+        Limit::Quota(dated.with_grant(granted(dated.start())))
     }
 
     /// The client's own calendar where it has one; its zone and its anchor count each by itself. What a directory holds

@@ -18,6 +18,12 @@ pub(super) struct RuleNumbers {
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
 impl RuleNumbers {
+    /// Whether an override or grant names the rule, by its own name or by its name within plans.
+    #[inline]
+    pub(super) fn are_named_by(&self, other: &PackedOverride) -> bool {
+        other.rule == self.name || other.rule == self.in_plans
+    }
+
     /// The override in force among those of one identity. One of the rule's own name comes first.
     #[inline]
     pub(super) fn find<'a>(&self, overrides: &'a [PackedOverride], wall: Time) -> Option<&'a PackedOverride> {

@@ -33,7 +33,7 @@ impl Service {
 }
 
 fn rule_json(usage: &RuleUsage, wall: tollgate_core::Time) -> Value {
-    let RuleUsage { rule, meter, used, limit, remaining, reset_after, period, assumed, enforced } = usage;
+    let RuleUsage { rule, meter, used, limit, granted, remaining, reset_after, period, assumed, enforced } = usage;
     let meter = match meter.as_slice() {
         [(name, 1)] => json!(name),
         weighted => weighted.iter().map(|(name, weight)| (name.clone(), json!(weight))).collect(),
@@ -44,6 +44,9 @@ fn rule_json(usage: &RuleUsage, wall: tollgate_core::Time) -> Value {
     set("meter", meter);
     set("used", json!(used));
     set("limit", json!(limit));
+    if *granted > 0 {
+        set("granted", json!(granted));
+    }
     set("remaining", json!(remaining));
     if *reset_after > Span::ZERO && period.is_none_or(|(_, end)| end.is_some()) {
         set("reset_at", json!(wall.after(*reset_after).secs_ceil()));

@@ -3,12 +3,12 @@
 
 -- @part read
       -- The bounds that the caller proposes: start and end of a period, and the end of the next one. How long a period
-      -- is kept to hand units on; amount, overdraft, rollover, what must fit, cost.
-      if pos + 75 > length then return {now_s, now_n, 'ARGS'} end
+      -- is kept to hand units on; amount, overdraft, rollover, grant, what must fit, cost.
+      if pos + 83 > length then return {now_s, now_n, 'ARGS'} end
       local start_s, start_n, end_s, end_n, next_s, next_n, hold_s, hold_n
       start_s, start_n, end_s, end_n, next_s, next_n, hold_s, hold_n, pos = read('<I5I4I5I4I5I4I5I4', blob, pos)
-      local ah, al, oh, ol, rh, rl, mh, ml, cost_h, cost_l
-      ah, al, oh, ol, rh, rl, mh, ml, cost_h, cost_l, pos = read('<I4I4I4I4I4I4I4I4I4I4', blob, pos)
+      local ah, al, oh, ol, rh, rl, gh, gl, mh, ml, cost_h, cost_l
+      ah, al, oh, ol, rh, rl, gh, gl, mh, ml, cost_h, cost_l, pos = read('<I4I4I4I4I4I4I4I4I4I4I4I4', blob, pos)
       if start_n >= SECOND or end_n >= SECOND or next_n >= SECOND or hold_n >= SECOND then
         return {now_s, now_n, 'ARGS'}
       end
@@ -57,6 +57,8 @@
         else
           until_s, until_n, since_s, since_n = next_s, next_n, end_s, end_n
         end
+        -- Granted to the period that the caller proposes, and to no other.
+        if since_s ~= start_s or since_n ~= start_n then gh, gl = 0, 0 end
         if not runs then
           local ts, tn = es + ks, en + kn
           if tn >= SECOND then ts, tn = ts + 1, tn - SECOND end
@@ -82,10 +84,11 @@
         end
         es, en = until_s, until_n
       end
-      -- What a period admits: all that it offers and the overdraft, but nothing without an amount.
+      -- What a period admits: amount, carried and granted units, and the overdraft; nothing without an amount.
       local lh, ll = 0, 0
       if ah > 0 or al > 0 then
-        lh, ll = ah + uh + oh, al + ul + ol
+        lh, ll = ah + uh + oh + gh, al + ul + ol + gl
+        if ll >= TWO_32 then lh, ll = lh + 1, ll - TWO_32 end
         if ll >= TWO_32 then lh, ll = lh + 1, ll - TWO_32 end
         if ll >= TWO_32 then lh, ll = lh + 1, ll - TWO_32 end
         if lh >= TWO_32 then lh, ll = TWO_32 - 1, TWO_32 - 1 end

@@ -24,7 +24,7 @@ pub enum LimitConfig {
     /// SPEC 5.7.
     Concurrency { slots: u64, ttl: u64 },
     /// A calendar quota: a period and the end of the next one, as a node proposes them.
-    Quota { amount: u64, overdraft: u64, rollover: u64, start: u64, end: u64, next_end: u64 },
+    Quota { amount: u64, overdraft: u64, rollover: u64, grant: u64, start: u64, end: u64, next_end: u64 },
 }
 
 impl LimitConfig {
@@ -47,10 +47,10 @@ impl LimitConfig {
                 Limit::SlidingCounter(SlidingCounter::new(limit, span(window))?.with_offset(span(offset)))
             }
             LimitConfig::Concurrency { slots, ttl } => Limit::Concurrency(Concurrency::new(slots, span(ttl))?),
-            LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end } => {
+            LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, next_end } => {
                 let time = Time::from_nanos;
                 let quota = Quota::new(amount, time(start), time(end), time(next_end))?;
-                Limit::Quota(quota.with_overdraft(overdraft).with_rollover(rollover))
+                Limit::Quota(quota.with_overdraft(overdraft).with_rollover(rollover).with_grant(grant))
             }
         })
     }

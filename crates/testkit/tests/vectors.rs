@@ -99,7 +99,7 @@ fn the_scripts_agree_with_all_vectors_in_a_real_server() {
     let server = RedisServer::start();
     let run = vectors(&server.url());
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success() && out.ends_with("320 passed, 0 failed\n"), "{out}{err}");
+    assert!(run.status.success() && out.ends_with("340 passed, 0 failed\n"), "{out}{err}");
 }
 
 #[test]

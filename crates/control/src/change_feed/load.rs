@@ -178,6 +178,7 @@ impl LoadedState {
                 client_key: client_key.clone(),
                 client: record.as_ref().map(client),
                 overrides: overrides.iter().map(overriding).collect(),
+                ..DirectoryRecord::default()
             });
         }
         for (namespace, known) in changed {

@@ -128,10 +128,50 @@ fn overdraft_is_admitted_but_not_advertised() {
 
 #[test]
 fn an_amount_of_zero_refuses_everything() {
-    let limit = quota_on(2, 0).with_overdraft(5).with_rollover(5);
+    let limit = quota_on(2, 0).with_overdraft(5).with_rollover(5).with_grant(5);
     let mut state = QuotaUse::new(at(1_100), 0, 5, Span::from_nanos(200));
     let refused = take(&limit, &mut state, 1_110, 1);
     assert_eq!((refused.allowed, refused.limit, refused.wait), (false, 0, Wait::Never));
+}
+
+#[test]
+fn a_grant_counts_in_the_proposed_period_only() {
+    let limit = |day| quota_on(day, 10).with_grant(5);
+    let mut state = QuotaUse::default();
+    let first = take(&limit(1), &mut state, 1_020, 12);
+    assert_eq!((first.allowed, first.limit, first.remaining), (true, 15, 3));
+    assert_eq!(take(&limit(2), &mut state, 1_030, 1).limit, 10, "a node that is in the next period already");
+    assert_eq!(take(&limit(1), &mut state, 1_100, 1).limit, 10, "a node that is still in the last period");
+    assert_eq!(take(&limit(0), &mut state, 5_000, 1).limit, 10, "a node whose clock is wrong");
+    let refused = take(&quota_on(1, 10).with_grant(u64::MAX), &mut QuotaUse::default(), 990, 11);
+    assert_eq!(refused.wait, Wait::For(Span::from_nanos(10)), "the proposed period is next");
+}
+
+#[test]
+fn a_grant_is_spent_last_and_never_handed_on() {
+    let limit = |day| quota_on(day, 10).with_rollover(4);
+    let (mut state, mut without) = (QuotaUse::default(), QuotaUse::default());
+    take(&limit(1).with_grant(5), &mut state, 1_020, 8);
+    take(&limit(1), &mut without, 1_020, 8);
+    assert_eq!(state, without, "nothing of it is stored");
+    assert_eq!(take(&limit(2).with_grant(5), &mut state, 1_110, 17).limit, 17, "two are carried, five granted");
+    assert_eq!(take(&limit(3), &mut state, 1_210, 1).limit, 10, "all units of the amount were used");
+}
+
+#[test]
+fn a_grant_for_a_lifetime() {
+    let (limit, mut state) = (Quota::lifetime(5), QuotaUse::default());
+    take(&limit, &mut state, 1_000, 5);
+    assert!(!take(&limit, &mut state, 1_001, 1).allowed);
+    assert_eq!(take(&limit.with_grant(3), &mut state, 1_001, 1).remaining, 2);
+    assert!(!take(&limit, &mut state, 1_002, 1).allowed, "it was taken back");
+}
+
+#[test]
+fn a_share_of_a_quota_has_a_share_of_the_grant() {
+    let limit = crate::Limit::Quota(quota_on(1, 10).with_grant(5));
+    let grant = |limit| if let crate::Limit::Quota(quota) = limit { quota.grant() } else { 0 };
+    assert_eq!((grant(limit.share(2)), grant(limit.times(10))), (3, 0));
 }
 
 #[test]
@@ -181,7 +221,8 @@ fn a_quota_does_not_enlarge_a_charge() {
 
 #[test]
 fn no_cost_overflows() {
-    let limit = quota_on(1, u64::MAX).with_overdraft(u64::MAX).with_rollover(u64::MAX);
+    let most = u64::MAX;
+    let limit = quota_on(1, most).with_overdraft(most).with_rollover(most).with_grant(most);
     let mut state = QuotaUse::default();
     assert!(take(&limit, &mut state, 1_000, u64::MAX).allowed);
     assert!(!take(&limit, &mut state, 1_000, 1).allowed);

@@ -169,8 +169,8 @@ fn most_in(limit: &LimitConfig, from: u64, to: u64) -> u64 {
         LimitConfig::FixedWindow { limit, window, .. } => limit * (to / window - from / window + 1),
         LimitConfig::SlidingLog { limit, window } => limit * ((to - from) / window + 1),
         LimitConfig::SlidingCounter { limit, window, .. } => limit * ((to - from) / window + 2),
-        LimitConfig::Quota { amount, overdraft, rollover, start, end, .. } => {
-            (amount + overdraft + rollover) * ((to - from) / (end - start) + 2)
+        LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, .. } => {
+            (amount + overdraft + rollover) * ((to - from) / (end - start) + 2) + grant
         }
         LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => limit.capacity(),
     }

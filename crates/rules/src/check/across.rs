@@ -1,10 +1,10 @@
-//! Checks between rules, clients and overrides: names are unique, and references exist.
+//! Checks between rules, clients, overrides and grants: names are unique, and references exist.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{LABEL_HELP, ProblemCollector, is_label, limit, plan};
+use super::rule_names::RuleNames;
+use super::{LABEL_HELP, ProblemCollector, grant, is_label, limit, plan};
 use crate::literal::{self, CROWD_MAX, CrowdedPattern};
-use crate::nearest::nearest;
 use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
 use crate::spec::{OverrideSpec, RuleFile, RuleSpec};
@@ -17,68 +17,15 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
         let message = format!("{} cannot be a namespace", quote(&file.namespace));
         problems.push(Problem::error("bad-name", SourcePosition::default(), "namespace", message).help(LABEL_HELP));
     }
-    let mut names = names(file, &mut problems);
+    let mut names = RuleNames::of(file, &mut problems);
     replaced(file, &mut names, &mut problems);
     cycles(file, &names, &mut problems);
     problems.extend(crowded(file.rules.iter()));
     clients(file, &mut problems);
     plan::assignments(&file.plans, &file.clients, &mut problems);
     overrides(file, &mut names, &mut problems);
+    grant::grants(file, &mut names, &mut problems);
     problems
-}
-
-/// The names of a file, and the number of suggestions left: each suggestion compares all names.
-struct RuleNames<'a> {
-    index: HashMap<&'a str, usize>,
-    /// Rules by their name within plans.
-    of_plans: HashMap<&'a str, Vec<usize>>,
-    suggestions: usize,
-}
-
-impl RuleNames<'_> {
-    /// The rules that an override names: one by its name, or all that have this name within plans.
-    fn overridden(&self, name: &str) -> &[usize] {
-        match self.index.get(name) {
-            Some(index) => std::slice::from_ref(index),
-            None => self.of_plans.get(name).map_or(&[], Vec::as_slice),
-        }
-    }
-
-    fn suggest(&mut self, name: &str) -> String {
-        if self.suggestions == 0 {
-            return "name a rule of this file".to_owned();
-        }
-        self.suggestions -= 1;
-        let mut all: Vec<&str> = self.index.keys().copied().collect();
-        all.sort_unstable();
-        match nearest(name, all.iter().copied()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None if all.is_empty() => "there is no rule with a name here".to_owned(),
-            None => format!("rules with a name: {}", all.get(..all.len().min(8)).unwrap_or_default().join(", ")),
-        }
-    }
-}
-
-fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> RuleNames<'a> {
-    let mut names = HashMap::new();
-    for (index, rule) in file.rules.iter().enumerate() {
-        let Some(name) = rule.name.as_deref() else { continue };
-        if let Some(first) = names.insert(name, index).and_then(|first| file.rules.get(first)) {
-            let message = match rule.at.line {
-                0 => format!("two rules have the name {}", quote(name)),
-                line => format!("two rules have the name {}, on lines {} and {line}", quote(name), first.at.line),
-            };
-            let problem = Problem::error("duplicate-name", rule.at, format!("{}.name", file.path_of(index)), message);
-            problems.push(problem.help("give one of them another name"));
-        }
-    }
-    let mut of_plans: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, rule) in file.rules.iter().enumerate() {
-        if let Some(origin) = &rule.plan {
-            of_plans.entry(&origin.name).or_default().push(index);
-        }
-    }
-    RuleNames { index: names, of_plans, suggestions: crate::Report::SHOWN }
 }
 
 /// The code of problems from [`crowded`].
@@ -120,7 +67,7 @@ fn cycles(file: &RuleFile, names: &RuleNames<'_>, problems: &mut Vec<Problem>) {
     // Removes rules that replace none of the rest; what remains is in a cycle or leads to one.
     let replaced = |index: usize| {
         let rule = file.rules.get(index);
-        rule.into_iter().flat_map(|rule| &rule.replaces).filter_map(|name| names.index.get(name.as_str()).copied())
+        rule.into_iter().flat_map(|rule| &rule.replaces).filter_map(|name| names.find(name))
     };
     let mut open: Vec<usize> =
         (0..file.rules.len()).map(|index| replaced(index).filter(|other| *other != index).count()).collect();
@@ -166,7 +113,7 @@ fn replaced(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Probl
                     format!("the rule {} replaces itself", quote(other)),
                     "name other rules, or use `mode: off`".to_owned(),
                 );
-            } else if !names.index.contains_key(other.as_str()) {
+            } else if names.find(other).is_none() {
                 add(format!("there is no rule with the name {}", quote(other)), names.suggest(other));
             }
         }

@@ -201,3 +201,55 @@ fn crowded_patterns_are_bounded() {
     let own = |number: usize| with("org", format!("*a*-{number}-*b"));
     assert_eq!(rules((0..2048).map(own).collect()), [], "each has text of its own");
 }
+
+#[test]
+fn grants_fit_their_rule() {
+    let found = |grant: &str| {
+        let text = format!(
+            "rules:
+  - {{ name: monthly, key_by: user_id, quota: {{ amount: 10, every: month }} }}
+  - {{ name: by-org, key_by: org, quota: {{ amount: 10, every: month }} }}
+  - {{ name: all, key_by: global, quota: {{ amount: 10, every: month }} }}
+  - {{ name: rate, key_by: user_id, limit: {{ requests: 1, window: 1s }} }}
+grants: [{{ valid_from: 2026-03-01T00:00:00Z, {grant} }}]
+"
+        );
+        match crate::read("rules.yaml", &text) {
+            Ok(file) => format!("{} of {}", file.grants[0].amount, file.grants[0].rule),
+            Err(report) => report.to_string().lines().take(1).collect(),
+        }
+    };
+    assert_eq!(found("client_key: 'user:1', rule: monthly, amount: 5"), "5 of monthly");
+    assert_eq!(found("client_key: 'org:1', rule: by-org, amount: 5"), "5 of by-org");
+    assert_eq!(found("client_key: raw, rule: monthly, amount: 5"), "5 of monthly");
+    let refused = [
+        ("client_key: 'user:1', rule: monthly, amount: 0", "error[out-of-range]: grants[0].amount is `0`"),
+        (
+            "client_key: 'user:1', rule: monthly, amount: 9007199254740993",
+            "error[out-of-range]: grants[0].amount is `9007199254740993`",
+        ),
+        (
+            "client_key: 'user:1', rule: montly, amount: 5",
+            "error[unknown-rule]: grants[0].rule: there is no rule with the name `montly`",
+        ),
+        (
+            "client_key: 'user:1', rule: rate, amount: 5",
+            "error[bad-grant]: grants[0].rule: the rule `rate` is not a quota",
+        ),
+        (
+            "client_key: 'org:1', rule: monthly, amount: 5",
+            "error[bad-grant]: grants[0].client_key: the rule `monthly` counts by user_id, not by org",
+        ),
+        (
+            "client_key: 'user:1', rule: all, amount: 5",
+            "error[bad-grant]: grants[0].client_key: the rule `all` counts by global, not by user_id",
+        ),
+        (
+            "client_key: 'user:1', rule: monthly, amount: 5, valid_until: 2026-03-01T00:00:00Z",
+            "error[bad-time]: grants[0].valid_until: the grant ends before it starts",
+        ),
+    ];
+    for (grant, expected) in refused {
+        assert!(found(grant).starts_with(expected), "{}", found(grant));
+    }
+}

@@ -1,7 +1,8 @@
 //! Order of the fields of a map, by the kind of map.
 
 use crate::read::{
-    CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, PLAN_FIELDS, RULE_FIELDS, STEP_FIELDS,
+    CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, GRANT_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, PLAN_FIELDS, RULE_FIELDS,
+    STEP_FIELDS,
 };
 
 /// Kind of a map; a list has the kind of its items.
@@ -18,6 +19,7 @@ pub(super) enum FieldOrder {
     /// A step of a client's plans.
     Step,
     Override,
+    Grant,
     /// As written.
     Source,
 }
@@ -33,6 +35,7 @@ impl FieldOrder {
             (Self::File, "clients") => Self::Client,
             (Self::Client, "plan") => Self::Step,
             (Self::File, "overrides") => Self::Override,
+            (Self::File, "grants") => Self::Grant,
             (Self::Rule, "limit") => Self::Limit,
             (Self::Rule, "cost") => Self::Cost,
             _ => Self::Source,
@@ -50,6 +53,7 @@ impl FieldOrder {
             Self::Client => CLIENT_FIELDS,
             Self::Step => STEP_FIELDS,
             Self::Override => OVERRIDE_FIELDS,
+            Self::Grant => GRANT_FIELDS,
             Self::Plans | Self::Source => &[],
         };
         fields.iter().position(|field| *field == key).unwrap_or(fields.len())

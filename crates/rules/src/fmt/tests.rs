@@ -15,6 +15,7 @@ fn meaning(text: &str) -> RuleFile {
     file.rules.iter_mut().for_each(|rule| rule.at = SourcePosition::default());
     file.clients.iter_mut().for_each(|client| client.at = SourcePosition::default());
     file.overrides.iter_mut().for_each(|change| change.at = SourcePosition::default());
+    file.grants.iter_mut().for_each(|grant| grant.at = SourcePosition::default());
     file
 }
 

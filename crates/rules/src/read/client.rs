@@ -90,7 +90,7 @@ pub(crate) fn read_override(value: FieldValue<'_>, problems: &mut Problems) -> O
     change
 }
 
-fn read_time(value: &FieldValue<'_>, problems: &mut Problems) -> Option<u64> {
+pub(super) fn read_time(value: &FieldValue<'_>, problems: &mut Problems) -> Option<u64> {
     let text = value.text(problems)?;
     datetime::parse(text).map_err(|fault| problems.push(value.fault("bad-time", fault))).ok()
 }

@@ -32,11 +32,13 @@ pub(super) struct Base {
     /// Number of overrides by rule.
     pub(super) counts: Vec<u32>,
     pub(super) clients: usize,
+    pub(super) grants: usize,
     texts: Texts,
     profiles: Profiles,
     starts: Vec<u32>,
     keys: Vec<Digest>,
     slots: Vec<IdentitySlot>,
+    /// Overrides and grants.
     overrides: Vec<PackedOverride>,
 }
 
@@ -70,7 +72,7 @@ impl Base {
         clients.sort_by_key(|(digest, _)| *digest); // both sorts are stable: equals stay in the order of insertion
         overrides.sort_by_key(|(digest, change)| (*digest, std::cmp::Reverse(change.from)));
         let mut counts = vec![0; rules.len()];
-        for (_, change) in &overrides {
+        for (_, change) in overrides.iter().filter(|(_, change)| !change.is_grant()) {
             if let Some(count) = counts.get_mut(change.rule as usize) {
                 *count += 1;
             }
@@ -86,6 +88,7 @@ impl Base {
             tiers: tiers(&profiles),
             counts,
             clients: 0,
+            grants: overrides.iter().filter(|(_, change)| change.is_grant()).count(),
             texts,
             profiles,
             starts: Vec::new(),
@@ -169,7 +172,7 @@ impl Base {
     }
 
     pub(super) fn overrides(&self) -> usize {
-        self.overrides.len()
+        self.overrides.len() - self.grants
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tollgate_core::{Digest, Secret};
 use tollgate_rules::Normalize;
-use tollgate_rules::spec::{ClientSpec, OverrideSpec};
+use tollgate_rules::spec::{ClientSpec, GrantSpec, OverrideSpec};
 
 use super::base::{Base, BaseParts};
 use super::identity::Identity;
@@ -14,7 +14,7 @@ use super::texts::NameTable;
 use super::texts::{AttributePair, Profiles, ValuePool};
 use super::{Delta, Directory, DirectoryEntry, attributes_of, first_names};
 
-/// Packs clients and overrides, added in any order, into a [`Directory`].
+/// Packs clients, overrides and grants, added in any order, into a [`Directory`].
 ///
 /// Of two clients with one identity the one that was added last wins.
 #[derive(Debug)]
@@ -62,6 +62,13 @@ impl DirectoryBuilder {
         let digest = self.digest(&change.client_key);
         let rule = self.rules.intern(&change.rule);
         self.overrides.extend(PackedOverride::of(change, rule).map(|change| (digest, change)));
+    }
+
+    /// Adds a grant. One with a number out of range is ignored.
+    pub fn grant(&mut self, grant: &GrantSpec) {
+        let digest = self.digest(&grant.client_key);
+        let rule = self.rules.intern(&grant.rule);
+        self.overrides.extend(PackedOverride::grant(grant, rule).map(|grant| (digest, grant)));
     }
 
     /// Packs all records.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::Digest;
-use tollgate_rules::spec::{self, OverrideSpec};
+use tollgate_rules::spec;
 
 use super::base::Base;
 use super::identity::Identity;
@@ -21,13 +21,14 @@ pub(super) struct Delta {
     pub(super) rules: NameTable,
     /// Kinds of all identities that were ever added.
     pub(super) kinds: u8,
-    /// Some override that was ever added has a start or an end, or some plan a date.
+    /// Some override or grant that was ever added has a start or an end, or some plan a date.
     pub(super) dated: bool,
     /// Number of overrides by rule, as a difference to the base.
     counts: FastMap<u32, i64>,
-    /// Number of clients and overrides, as a difference to the base.
+    /// Number of clients, overrides and grants, as a difference to the base.
     pub(super) clients: i64,
     pub(super) overrides: i64,
+    pub(super) grants: i64,
 }
 
 /// The new entry of an identity; empty if it was removed.
@@ -104,21 +105,27 @@ impl Delta {
         }
         let mut overrides: Vec<PackedOverride> = Vec::new();
         for change in &known.overrides {
-            overrides.extend(self.pack(base, change));
+            overrides.extend(PackedOverride::of(change, self.rule_number(base, &change.rule)));
         }
+        for grant in &known.grants {
+            overrides.extend(PackedOverride::grant(grant, self.rule_number(base, &grant.rule)));
+        }
+        self.dated |= overrides.iter().any(PackedOverride::is_dated);
         overrides.sort_by_key(|change| std::cmp::Reverse(change.from)); // as in the base
         Replaced { attributes, overrides }
     }
 
-    fn pack(&mut self, base: &Base, change: &OverrideSpec) -> Option<PackedOverride> {
-        let packed = PackedOverride::of(change, number(&base.rules, &mut self.rules, &change.rule))?;
-        self.dated |= packed.is_dated();
-        Some(packed)
+    fn rule_number(&mut self, base: &Base, name: &str) -> u32 {
+        number(&base.rules, &mut self.rules, name)
     }
 
     fn count_entry(&mut self, entry: DirectoryEntry<'_>, times: i64) {
         self.clients += if entry.attributes().next().is_some() { times } else { 0 };
         for change in entry.overrides {
+            if change.is_grant() {
+                self.grants += times;
+                continue;
+            }
             self.overrides += times;
             *self.counts.entry(change.rule).or_default() += times;
         }

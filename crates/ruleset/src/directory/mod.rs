@@ -1,4 +1,4 @@
-//! Client directory for millions of clients: their attributes and overrides.
+//! Client directory for millions of clients: their attributes, overrides and grants.
 //!
 //! A [`Directory`] belongs to one namespace. It consists of a large packed base and a small delta of identities that
 //! changed since, so a changed override costs as much as the delta, not the base. A changed rule costs nothing here:
@@ -7,7 +7,7 @@
 //! base.
 //!
 //! If several overrides of one rule are in force for one client, the one that started last wins, and among those with
-//! the same start the one that was added first.
+//! the same start the one that was added first. Grants of one rule add up.
 
 mod base;
 mod builder;
@@ -21,11 +21,11 @@ use std::sync::Arc;
 
 use tollgate_core::{Digest, Secret};
 use tollgate_rules::Normalize;
-use tollgate_rules::spec::{self, ClientSpec, OverrideSpec};
+use tollgate_rules::spec::{self, ClientSpec, GrantSpec, OverrideSpec};
 
 pub use self::builder::DirectoryBuilder;
 pub use self::identity::canonical_client_key;
-pub use self::overriding::ActiveOverride;
+pub use self::overriding::{ActiveGrant, ActiveOverride};
 
 use self::base::Base;
 use self::delta::Delta;
@@ -41,18 +41,21 @@ pub struct Directory {
     delta: Arc<Delta>,
 }
 
-/// The new entry of one identity, which replaces the old one; without client and overrides it removes the identity.
+/// The new entry of one identity, which replaces the old one; without client, overrides and grants it removes the
+/// identity.
 ///
 /// Addresses of one IPv6 network are one identity, with many client keys: pass them together, or store them under their
 /// [canonical client key](canonical_client_key).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectoryRecord {
-    /// The identity; the client keys within `client` and `overrides` are ignored.
+    /// The identity; the client keys within `client`, `overrides` and `grants` are ignored.
     pub client_key: String,
     /// Its attributes.
     pub client: Option<ClientSpec>,
     /// Its overrides.
     pub overrides: Vec<OverrideSpec>,
+    /// Its grants.
+    pub grants: Vec<GrantSpec>,
 }
 
 impl Directory {
@@ -101,6 +104,11 @@ impl Directory {
         self.base.overrides().saturating_add_signed(self.delta.overrides as isize)
     }
 
+    /// Number of grants.
+    pub fn grants(&self) -> usize {
+        self.base.grants.saturating_add_signed(self.delta.grants as isize)
+    }
+
     /// Memory of the base, in bytes.
     pub fn bytes(&self) -> usize {
         self.base.bytes()
@@ -122,7 +130,7 @@ impl Directory {
         self.base.find(digest).map(|index| self.base.entry(index))
     }
 
-    /// The number of a rule, if any override refers to it.
+    /// The number of a rule, if any override or grant refers to it.
     pub(crate) fn rule_number(&self, name: &str) -> Option<u32> {
         let base = &self.base.rules;
         base.find(name).or_else(|| Some(base.len() as u32 + self.delta.rules.find(name)?))
@@ -138,7 +146,7 @@ impl Directory {
         self.base.kinds | self.delta.kinds
     }
 
-    /// Whether some override has a start or an end, or some plan a date.
+    /// Whether some override or grant has a start or an end, or some plan a date.
     pub(crate) fn is_dated(&self) -> bool {
         self.base.dated || self.delta.dated
     }
@@ -182,7 +190,7 @@ pub(crate) struct DirectoryEntry<'a> {
     texts: &'a Texts,
     /// Attributes in the delta.
     loose: &'a [(u16, Box<str>)],
-    /// Overrides, latest start first.
+    /// Overrides and grants, latest start first.
     pub(crate) overrides: &'a [PackedOverride],
 }
 

@@ -1,17 +1,18 @@
-//! Overrides, packed into 32 bytes each.
+//! Overrides and grants, packed into 32 bytes each.
 
 use tollgate_core::{Limit, Time};
 use tollgate_rules::check;
-use tollgate_rules::spec::OverrideSpec;
+use tollgate_rules::spec::{GrantSpec, OverrideSpec};
 
-/// An override in a directory. A directory may hold a million, so absent numbers are sentinel values, not options.
+/// An override or a grant in a directory. A directory may hold a million, so absent numbers are sentinel values, not
+/// options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedOverride {
     pub(super) from: Time,
     until: Time,
-    /// [`GIVEN_NONE`], [`UNLIMITED`], or units per window.
+    /// [`GIVEN_NONE`], [`UNLIMITED`], or units per window; of a grant, its units.
     requests: u64,
-    /// 0 if not set.
+    /// 0 if not set, [`GRANT`] for a grant.
     burst: u32,
     /// The number of the rule's name in its directory.
     pub(crate) rule: u32,
@@ -36,6 +37,21 @@ pub struct ActiveOverride {
 
 const GIVEN_NONE: u64 = u64::MAX;
 const UNLIMITED: u64 = u64::MAX - 1;
+/// No burst is as large.
+const GRANT: u32 = u32::MAX;
+
+/// A grant that counts for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveGrant {
+    /// Its client.
+    pub client_key: String,
+    /// Its units.
+    pub units: u64,
+    /// First instant at which it counts.
+    pub from: Time,
+    /// First instant at which it no longer counts, if it ends before its period.
+    pub until: Option<Time>,
+}
 
 impl PackedOverride {
     /// Packs an override of the rule with that number. `None` if no limit can have its numbers: such an override must
@@ -52,6 +68,33 @@ impl PackedOverride {
             burst: u32::try_from(burst).ok()?,
             rule,
         })
+    }
+
+    /// Packs a grant. `None` if its numbers are out of range.
+    pub(super) fn grant(spec: &GrantSpec, rule: u32) -> Option<PackedOverride> {
+        (spec.amount <= check::REQUESTS_MAX).then(|| PackedOverride {
+            from: Time::from_nanos(spec.valid_from_ns),
+            until: Time::from_nanos(spec.valid_until_ns.unwrap_or(u64::MAX)),
+            requests: spec.amount,
+            burst: GRANT,
+            rule,
+        })
+    }
+
+    pub(super) fn is_grant(&self) -> bool {
+        self.burst == GRANT
+    }
+
+    /// The units of a grant that counts at `wall`, in the period that began at `start`; none of an override.
+    pub(crate) fn granted(&self, start: Time, wall: Time) -> Option<u64> {
+        let counts = self.is_grant() && start <= self.from && self.from <= wall && wall < self.until;
+        counts.then_some(self.requests)
+    }
+
+    /// The grant for display, with its client.
+    pub(crate) fn shown_grant(&self, client_key: String) -> ActiveGrant {
+        let until = Some(self.until).filter(|until| *until < Time::from_nanos(u64::MAX));
+        ActiveGrant { client_key, units: self.requests, from: self.from, until }
     }
 
     /// The override in another directory, in which the rule has another number.
@@ -75,9 +118,10 @@ impl PackedOverride {
         }
     }
 
+    /// Whether it is an override that is in force.
     #[inline]
     pub(crate) fn holds(&self, wall: Time) -> bool {
-        self.from <= wall && wall < self.until
+        self.from <= wall && wall < self.until && !self.is_grant()
     }
 
     /// Exempts the client from the rule.

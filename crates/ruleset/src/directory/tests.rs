@@ -13,6 +13,7 @@ rules:
   - { name: tier, match: { tier: [gold, silver] }, key_by: global, limit: { requests: 30, window: 1h, burst: 40 } }
   - { name: org, key_by: org, limit: { algorithm: concurrency, slots: 5 } }
   - { name: region, match: { region: eu }, key_by: [region, ip], missing: share, limit: { requests: 5, window: 1s, algorithm: sliding_window_log } }
+  - { name: credit, key_by: [client_key, org], missing: share, quota: { amount: 7, every: never } }
 ";
 
 fn file() -> RuleFile {
@@ -116,7 +117,16 @@ fn random_known(draw: &mut Draw, client_key: &str) -> DirectoryRecord {
         change.valid_until_ns = (draw.below(2) == 0).then(|| 3 + draw.below(4) as u64);
         change
     });
-    DirectoryRecord { client_key: client_key.to_owned(), overrides: overrides.collect(), client }
+    let overrides = overrides.collect();
+    let grants = (0..draw.below(3)).map(|_| GrantSpec {
+        client_key: client_key.to_owned(),
+        rule: draw.one(&["credit", "credit", "user", "gone"]).to_owned(),
+        amount: 1 << draw.below(60),
+        valid_from_ns: draw.below(6) as u64,
+        valid_until_ns: (draw.below(2) == 0).then(|| 3 + draw.below(4) as u64),
+        ..GrantSpec::default()
+    });
+    DirectoryRecord { client_key: client_key.to_owned(), overrides, client, grants: grants.collect() }
 }
 
 fn at_once(all: &[DirectoryRecord], draw: &mut Draw) -> Directory {
@@ -124,6 +134,7 @@ fn at_once(all: &[DirectoryRecord], draw: &mut Draw) -> Directory {
     let turn = draw.below(all.len());
     for known in all[turn..].iter().chain(&all[..turn]) {
         known.overrides.iter().for_each(|change| builder.override_of(change));
+        known.grants.iter().for_each(|grant| builder.grant(grant));
     }
     for known in all {
         known.client.iter().for_each(|client| builder.client(client));
@@ -133,7 +144,8 @@ fn at_once(all: &[DirectoryRecord], draw: &mut Draw) -> Directory {
 
 /// Asserts that rules decide the same with two directories.
 fn agree(one: &Directory, other: &Directory) {
-    assert_eq!((one.clients(), one.overrides()), (other.clients(), other.overrides()));
+    let counts = |of: &Directory| (of.clients(), of.overrides(), of.grants());
+    assert_eq!(counts(one), counts(other));
     let sets = [one, other].map(|directory| assemble(std::slice::from_ref(directory)));
     for wall in (0..8).map(Time::from_nanos) {
         for first in KEYS {
@@ -150,7 +162,9 @@ fn agree(one: &Directory, other: &Directory) {
                     let read = set.charges(&request, wall, &mut charges);
                     let explained = set.explain(&request, wall).unwrap_or_default();
                     let counts: Vec<usize> = explained.iter().map(|explanation| explanation.overrides).collect();
-                    format!("{read:?} {charges:?} {counts:?} {:?}", set.tier_of(&request))
+                    let mut grants: Vec<_> = explained.iter().flat_map(|explanation| &explanation.grants).collect();
+                    grants.sort_by_key(|grant| (grant.from, grant.until, grant.units));
+                    format!("{read:?} {charges:?} {counts:?} {grants:?} {:?}", set.tier_of(&request))
                 });
                 assert_eq!(said[0], said[1], "{request:?} at {wall:?}");
             }
@@ -191,12 +205,20 @@ fn a_change_does_not_modify_the_original_directory() {
     let mut builder = builder();
     builder.override_of(&change("user:1", "user", 50));
     let before = builder.finish();
-    let known =
-        DirectoryRecord { client_key: "user:1".into(), overrides: vec![change("user:1", "user", 60)], client: None };
+    let known = DirectoryRecord {
+        client_key: "user:1".into(),
+        overrides: vec![change("user:1", "user", 60)],
+        ..DirectoryRecord::default()
+    };
     let after = before.with(&[known]);
     let forgotten = after.with(&[DirectoryRecord { client_key: "user:1".into(), ..DirectoryRecord::default() }]);
     let said = [before, after, forgotten].map(|directory| units(&assemble(&[directory]), "1", 0));
     assert_eq!(said, [Some(50), Some(60), Some(20)]);
+}
+
+#[test]
+fn a_packed_override_is_small() {
+    assert_eq!(size_of::<PackedOverride>(), 32);
 }
 
 #[test]
@@ -205,7 +227,7 @@ fn an_identity_added_and_removed_leaves_the_delta_empty() {
     let known = DirectoryRecord {
         client_key: "user:1".into(),
         client: Some(client("user:1", Some("gold"))),
-        overrides: vec![],
+        ..DirectoryRecord::default()
     };
     let there = base.with(&[known]);
     let gone = there.with(&[DirectoryRecord { client_key: "user:1".into(), ..DirectoryRecord::default() }]);
@@ -224,15 +246,15 @@ fn an_override_begins_and_ends_at_its_instant() {
     let mut builder = builder();
     builder.override_of(&dated);
     let packed = builder.finish();
-    let known = DirectoryRecord { client_key: "user:1".into(), overrides: vec![dated], client: None };
+    let known = DirectoryRecord { client_key: "user:1".into(), overrides: vec![dated], ..DirectoryRecord::default() };
     let loose = self::builder().finish().with(&[known]);
     for directory in [packed, loose] {
         let set = assemble(&[directory]);
-        assert!(set.is_dated());
+        assert!(set.has_dated_overrides());
         let at = [5 * second - 1, 5 * second, 9 * second - 1, 9 * second].map(|wall| units(&set, "1", wall));
         assert_eq!(at, [Some(20), Some(50), Some(50), Some(20)]);
     }
-    assert!(!assemble(&[self::builder().finish()]).is_dated());
+    assert!(!assemble(&[self::builder().finish()]).has_dated_overrides());
 }
 
 #[test]
@@ -308,7 +330,7 @@ fn specific_identities_win_then_the_file_then_directories_in_order() {
     assert!(charges.charges.iter().any(|charge| charge.limit.requests() == 43), "the user before the organisation");
     assert_eq!(set.tiers(), ["gold", "silver"]);
     let told = set.explain(&user("9"), Time::ZERO).unwrap();
-    assert_eq!(told.iter().map(|told| told.overrides).collect::<Vec<_>>(), [0, 6, 0, 0, 0]);
+    assert_eq!(told.iter().map(|told| told.overrides).collect::<Vec<_>>(), [0, 6, 0, 0, 0, 0]);
 }
 
 #[test]

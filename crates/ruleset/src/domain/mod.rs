@@ -162,6 +162,7 @@ impl DomainIndex {
                 key,
                 overrides: descriptor.namespace.directories.overrides_of(rule),
                 active_override,
+                grants: Vec::new(), // descriptors have no quotas of a calendar
             })
         };
         rules.map(explain).collect()

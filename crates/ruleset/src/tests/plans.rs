@@ -146,7 +146,8 @@ fn directories_follow_plans_through_changes_and_compaction() {
     let first = builder.finish();
     assert!(!first.is_dated());
     let later = PlanSchedule::of([(0, "free"), (DECEMBER * 1_000_000_000, "team")]);
-    let record = DirectoryRecord { client_key: "key:a".into(), client: Some(client(later)), overrides: Vec::new() };
+    let record =
+        DirectoryRecord { client_key: "key:a".into(), client: Some(client(later)), ..DirectoryRecord::default() };
     let second = first.with(&[record]);
     for (directory, expected) in [
         (&first, ["pro.requests", "pro.requests"]),
@@ -165,4 +166,28 @@ fn directories_follow_plans_through_changes_and_compaction() {
 fn the_default_plan_is_part_of_the_fingerprint() {
     let other = PLANS.replace("    default: true\n", "");
     assert_ne!(set(PLANS).fingerprint(), set(&other).fingerprint());
+}
+
+#[test]
+fn a_grant_names_a_rule_of_one_plan_or_of_all() {
+    let yaml = |rule: &str| {
+        format!(
+            "key_by: api_key
+plans:
+  free: {{ default: true, limits: [{{ name: tokens, quota: {{ amount: 100, every: month }} }}] }}
+  pro: {{ limits: [{{ name: tokens, quota: {{ amount: 1000, every: month }} }}] }}
+clients: [{{ client_key: 'key:a', plan: [free, {{ plan: pro, from: 2026-12-10 }}] }}]
+grants: [{{ client_key: 'key:a', rule: {rule}, amount: 50, valid_from: 2026-12-01T00:00:00Z }}]
+"
+        )
+    };
+    let ten_days = 10 * 86_400;
+    for (rule, expected) in [("tokens", [50, 50]), ("pro.tokens", [0, 50]), ("free.tokens", [50, 0])] {
+        let set = set(&yaml(rule));
+        let granted = [DECEMBER + 1, DECEMBER + ten_days].map(|secs| {
+            let Limit::Quota(quota) = charges_at(&set, &key("a"), secs).charges[0].limit else { panic!("a quota") };
+            quota.grant()
+        });
+        assert_eq!(granted, expected, "{rule}");
+    }
 }

@@ -117,6 +117,9 @@ fn quota_json(spec: &LimitSpec, quota: &Quota) -> Value {
     set("amount", json!(quota.amount()));
     set("overdraft", json!(quota.overdraft()));
     set("rollover", json!(quota.rollover()));
+    if quota.grant() > 0 {
+        set("granted", json!(quota.grant()));
+    }
     if let Some(own) = &spec.quota {
         set("every", json!(own.calendar.every().name()));
         set("time_zone", json!(own.calendar.zone().name()));

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tollgate_control::Instant;
 use tollgate_core::{Sharing, Time, Wait};
 use tollgate_engine::{Decision, Ruling};
-use tollgate_ruleset::ActiveOverride;
+use tollgate_ruleset::{ActiveGrant, ActiveOverride};
 use tollgate_ruleset::{Applicability, Explanation, KeyPart, RuleId};
 use tollgate_store_redis::key::BucketKey;
 
@@ -59,6 +59,9 @@ impl ExplainedRequest {
         fields.insert("key".to_owned(), key_json(&explanation.key));
         fields.insert("overrides".to_owned(), explanation.overrides.into());
         fields.insert("override".to_owned(), explanation.active_override.as_ref().map(held_json).into());
+        if !explanation.grants.is_empty() {
+            fields.insert("grants".to_owned(), explanation.grants.iter().map(grant_json).collect());
+        }
         fields.insert("applies".to_owned(), applies(explanation).into());
         fields.insert("because".to_owned(), why_not(&explanation.applicability).into());
         if let Applicability::Applies { charge, overridden } = &explanation.applicability {
@@ -96,6 +99,17 @@ fn held_json(held: &ActiveOverride) -> Value {
         "unlimited": held.unlimited,
         "valid_from": instant(held.from),
         "valid_until": instant(held.until),
+    })
+}
+
+/// A grant that counts.
+fn grant_json(grant: &ActiveGrant) -> Value {
+    let instant = |time: Time| Instant::from(time).to_string();
+    json!({
+        "client_key": grant.client_key,
+        "amount": grant.units,
+        "valid_from": instant(grant.from),
+        "valid_until": grant.until.map(instant),
     })
 }
 

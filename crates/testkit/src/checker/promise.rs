@@ -84,9 +84,9 @@ fn scaled(config: LimitConfig, scale: impl Fn(u64) -> u64) -> LimitConfig {
             LimitConfig::SlidingCounter { limit: scale(limit), window, offset }
         }
         LimitConfig::Concurrency { slots, ttl } => LimitConfig::Concurrency { slots: scale(slots), ttl },
-        LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end } => {
-            let [amount, overdraft, rollover] = [amount, overdraft, rollover].map(scale);
-            LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end }
+        LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, next_end } => {
+            let [amount, overdraft, rollover, grant] = [amount, overdraft, rollover, grant].map(scale);
+            LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, next_end }
         }
     }
 }

@@ -62,8 +62,8 @@ impl Flow {
                 let flow = Flow { weight: config.interval(), drain: 1, capacity: config.capacity(), window: None };
                 vec![("queue: any interval", flow)]
             }
-            LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end } => {
-                let (most, shorter) = (amount + overdraft + rollover, (end - start).min(next_end - end));
+            LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, next_end } => {
+                let (most, shorter) = (amount + overdraft + rollover + grant, (end - start).min(next_end - end));
                 let flow = Flow { weight: 1, drain: 0, capacity: 2 * most, window: Some(shorter) };
                 vec![("quota: interval of the shorter period", flow)]
             }

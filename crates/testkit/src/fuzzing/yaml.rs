@@ -54,6 +54,7 @@ fn without_places(mut file: RuleFile) -> RuleFile {
     }
     file.clients.iter_mut().for_each(|client| client.at = nowhere);
     file.overrides.iter_mut().for_each(|change| change.at = nowhere);
+    file.grants.iter_mut().for_each(|grant| grant.at = nowhere);
     file
 }
 

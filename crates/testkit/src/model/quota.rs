@@ -25,19 +25,21 @@ struct Numbers {
     amount: Nanos,
     overdraft: Nanos,
     rollover: Nanos,
+    grant: Nanos,
     start: Nanos,
     end: Nanos,
     next_end: Nanos,
 }
 
 fn numbers(config: &LimitConfig) -> Numbers {
-    let &LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end } = config else {
+    let &LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, next_end } = config else {
         panic!("{config:?}")
     };
     Numbers {
         amount: amount.into(),
         overdraft: overdraft.into(),
         rollover: rollover.into(),
+        grant: grant.into(),
         start: start.into(),
         end: end.into(),
         next_end: next_end.into(),
@@ -57,12 +59,22 @@ impl Numbers {
         if now < self.start { usual.min(self.start) } else { usual }
     }
 
-    fn offered(&self, carried: Nanos) -> Nanos {
-        if self.amount == 0 { 0 } else { (self.amount + carried).min(u64::MAX.into()) }
+    /// Units that a period offers into which so many were carried.
+    fn offered(&self, period: Granting, carried: Nanos) -> Nanos {
+        let granted = if period == Granting::Proposed { self.grant } else { 0 };
+        if self.amount == 0 { 0 } else { (self.amount + carried + granted).min(u64::MAX.into()) }
     }
 
-    fn admitted(&self, carried: Nanos) -> Nanos {
-        if self.amount == 0 { 0 } else { (self.amount + carried + self.overdraft).min(u64::MAX.into()) }
+    fn admitted(&self, period: Granting, carried: Nanos) -> Nanos {
+        let offered = self.offered(period, carried);
+        if offered == 0 { 0 } else { (offered + self.overdraft).min(u64::MAX.into()) }
+    }
+
+    /// The period of now, and the one that follows a period with this label.
+    fn granting(&self, now: Nanos, label: Nanos) -> (Granting, Granting) {
+        let which = |is_proposed: bool| if is_proposed { Granting::Proposed } else { Granting::Other };
+        let current = self.proposed(now) == Some((self.start, self.end));
+        (which(current), which(!current && label == self.start))
     }
 
     /// The longer period and a sixteenth, rounded up to 25 significant bits.
@@ -72,6 +84,13 @@ impl Numbers {
         let unit = (0..).map(|bits| 1 << bits).find(|unit| exact / unit < 1 << 25)?;
         (self.rollover > 0).then(|| (exact + unit - 1) / unit * unit)
     }
+}
+
+/// A grant is for the period that the node proposes, and for no other.
+#[derive(Clone, Copy, PartialEq)]
+enum Granting {
+    Proposed,
+    Other,
 }
 
 impl Ledger {
@@ -122,7 +141,7 @@ impl Model for ModelQuota {
         let mut ledger = self.turned(&n, now);
         ledger.hands_on_until = relabelled(&ledger, ledger.label);
         let before = ledger.used();
-        let admitted = n.admitted(ledger.carried);
+        let admitted = n.admitted(n.granting(now, ledger.label).0, ledger.carried);
         let allowed = before + Nanos::from(wish.least()) <= admitted;
         let fate = wish.fate(allowed, narrow((admitted - before).max(0)));
         let most = Nanos::from(u64::MAX) - before;
@@ -157,13 +176,14 @@ impl Ledger {
     fn answer(&self, n: &Numbers, now: Nanos, wish: ModelAsk, allowed: bool, is_stored: bool) -> SpecOutcome {
         let follows = (self.label == n.start || self.label == n.end) && is_stored && self.hands_on_until.is_some();
         let next = if follows { self.hands_on(n) } else { 0 };
-        let (limit, used) = (n.offered(self.carried), self.used());
+        let (current, following) = n.granting(now, self.label);
+        let (limit, used) = (n.offered(current, self.carried), self.used());
         let renewed = n.end != FOREVER && (self.label != FOREVER || n.next_end != FOREVER);
         let remaining = (limit - used).max(0);
         let reset_after = narrow(self.label - now);
         let retry_after = match allowed {
             true => Some(0),
-            false => (renewed && Nanos::from(wish.least()) <= n.admitted(next)).then_some(reset_after),
+            false => (renewed && Nanos::from(wish.least()) <= n.admitted(following, next)).then_some(reset_after),
         };
         SpecOutcome {
             allowed,
@@ -171,7 +191,7 @@ impl Ledger {
             remaining: narrow(remaining),
             retry_after,
             reset_after,
-            next_unit: (renewed && remaining < n.offered(next)).then_some(reset_after),
+            next_unit: (renewed && remaining < n.offered(following, next)).then_some(reset_after),
             delay: allowed.then_some(0),
             in_use: narrow(used),
         }

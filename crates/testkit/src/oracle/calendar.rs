@@ -3,6 +3,8 @@
 //!
 //! The calendar is a table of bounds. A node takes the period from it that its own clock is in; the ledger files every
 //! charge under the period that the store's clock is in, and adds up. It knows nothing of states, ends or labels.
+//!
+//! Grants are spans with units: one counts in the period that contains its start, if the node is in that period too.
 
 use tollgate_core::{Ask, Charge, Digest, Limit, Quota, Time};
 
@@ -42,6 +44,7 @@ struct World {
     overdraft: u64,
     rollover: u64,
     entries: Vec<Entry>,
+    grants: Vec<Granted>,
     /// The last period with a charge: its end, and what was carried into it.
     carried: Option<(u64, u64)>,
     receipts: Vec<Kept>,
@@ -50,6 +53,13 @@ struct World {
 /// A charge in the ledger: the end of its period, and what is left of it.
 struct Entry {
     period_end: u64,
+    units: u64,
+}
+
+/// Units that were granted once.
+struct Granted {
+    from: u64,
+    until: u64,
     units: u64,
 }
 
@@ -63,6 +73,7 @@ impl World {
             overdraft: overdraft % 4,
             rollover: rollover % 25,
             entries: Vec::new(),
+            grants: Vec::new(),
             carried: None,
             receipts: Vec::new(),
         };
@@ -99,9 +110,22 @@ impl World {
         self.carried_into(self.end()).or_else(|| from_before().filter(|_| !is_ahead)).unwrap_or(0)
     }
 
-    /// The period of a node whose clock differs.
+    /// The time of a node whose clock differs.
+    fn time_of_node(&self, skew: u8) -> u64 {
+        self.now + SHORTEST - 1 - u64::from(skew) % (2 * SHORTEST - 1)
+    }
+
+    /// Its period.
     fn proposed(&self, skew: u8) -> usize {
-        self.period(self.now + SHORTEST - 1 - u64::from(skew) % (2 * SHORTEST - 1))
+        self.period(self.time_of_node(skew))
+    }
+
+    /// What that node takes for granted in its period.
+    fn granted_by_node(&self, skew: u8) -> u64 {
+        let at = self.time_of_node(skew);
+        let start = self.bounds[self.period(at)];
+        let holds = |grant: &&Granted| (start..=at).contains(&grant.from) && at < grant.until;
+        self.grants.iter().filter(holds).map(|grant| grant.units).sum()
     }
 
     fn charge(&self, skew: u8, ask: Ask) -> Charge {
@@ -109,6 +133,7 @@ impl World {
         let [start, end, next_end] = [0, 1, 2].map(|after| Time::from_nanos(self.bounds[period + after]));
         let quota = Quota::new(self.amount, start, end, next_end).expect("a table of periods");
         let quota = quota.with_overdraft(self.overdraft).with_rollover(self.rollover);
+        let quota = quota.with_grant(self.granted_by_node(skew));
         Charge { ask, ..Charge::new(Digest([7, 7]), Limit::Quota(quota), 0) }
     }
 
@@ -125,7 +150,12 @@ impl World {
             0..=7 => self.ask(skew, Ask::Consume(cost), subject),
             8 => self.ask(skew, Ask::UpTo(cost), subject),
             9 => self.ask(skew, Ask::Force(cost), subject),
-            10 | 11 => self.ask(skew, Ask::Peek(cost), subject),
+            10 => self.ask(skew, Ask::Peek(cost), subject),
+            11 => {
+                let from = self.now + u64::from(what / 16);
+                self.grants.push(Granted { from, until: from + 3 * u64::from(time), units: cost });
+                self.ask(skew, Ask::Peek(cost), subject)
+            }
             12 | 13 => self.refund(what, cost, subject),
             14 => {
                 self.amount = u64::from(what / 16) + 1; // lowered and raised; usage stays
@@ -143,7 +173,9 @@ impl World {
         let charge = self.charge(skew, ask);
         let told = subject.take(Time::from_nanos(self.now), &[charge])[0];
         let used = self.used(end);
-        let most = if self.amount == 0 { 0 } else { self.amount + carried + self.overdraft };
+        let is_agreed = self.proposed(skew) == self.period(self.now);
+        let extra = carried + if is_agreed { self.granted_by_node(skew) } else { 0 };
+        let most = if self.amount == 0 { 0 } else { self.amount + extra + self.overdraft };
         let allowed = used + ask.least() <= most;
         let granted = match ask {
             Ask::Force(n) => n,
@@ -156,7 +188,7 @@ impl World {
             self.receipts.push((charge, granted, told.stamp));
             self.entries.push(Entry { period_end: end, units: granted });
         }
-        let limit = if self.amount == 0 { 0 } else { self.amount + carried };
+        let limit = if self.amount == 0 { 0 } else { self.amount + extra };
         let left = limit.saturating_sub(used + granted);
         let expected = (allowed, granted, limit, left, used + granted, end - self.now);
         let got = (told.allowed, told.granted, told.limit, told.remaining, told.used, told.reset_after.nanos());

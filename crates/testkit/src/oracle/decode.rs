@@ -189,7 +189,7 @@ fn quota(is_huge: bool, start: u64, head: [u8; 8], place: u8) -> LimitConfig {
         false => ((b + 5 * nth) % 10, 1),
     };
     let share = |part: u64| if is_huge { (amount / 8).saturating_mul(part % 16) } else { part % 7 };
-    let (overdraft, rollover) = (share(d), share(d / 16));
+    let (overdraft, rollover, grant) = (share(d), share(d / 16), share(b / 10 + nth * (b / 128)));
     // Periods of three lengths that repeat, the second of which contains the start of the scenario.
     let lengths = [a % 40 + 1, c % 40 + 1, a / 40 + c / 40 + 1].map(|length| length * scale);
     let skew = if e & 1 == 0 { nth } else { [1, 0, 2][place as usize] };
@@ -199,7 +199,7 @@ fn quota(is_huge: bool, start: u64, head: [u8; 8], place: u8) -> LimitConfig {
         (0..5).map(|period| from.saturating_add((0..period).map(|period| lengths[period % 3]).sum())).collect();
     let [start, end, next_end] = [0, 1, 2].map(|at| bounds[at + skew as usize]);
     match e & 4 != 0 && place == 2 || next_end > FOREVER || end == next_end {
-        true => LimitConfig::Quota { amount, overdraft, rollover, start: 0, end: FOREVER, next_end: FOREVER },
-        false => LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end },
+        true => LimitConfig::Quota { amount, overdraft, rollover, grant, start: 0, end: FOREVER, next_end: FOREVER },
+        false => LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, next_end },
     }
 }

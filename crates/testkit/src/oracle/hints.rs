@@ -70,13 +70,23 @@ impl HintCheck<'_> {
             Wait::For(span) if passes(span.nanos() - 1) => Err(format!("told to wait {span}, passes 1 ns earlier")),
             Wait::For(_) => Ok(()),
             Wait::Never => {
-                let ages = [1, reset_after.nanos(), reset_after.nanos().saturating_add(1 << 40)];
-                match ages.into_iter().find(|after| passes(*after)) {
+                let ages = [1, reset_after.nanos()];
+                let much_later = reset_after.nanos().saturating_add(1 << 40);
+                match ages.into_iter().find(|after| passes(*after)).or_else(|| self.passes_ungranted(much_later)) {
                     Some(after) => Err(format!("never, it said; passes after {after} ns")),
                     None => Ok(()),
                 }
             }
         }
+    }
+
+    /// The age, if the bucket admits the ask then. Without a grant: the one of a period after the next is not foreseen.
+    fn passes_ungranted(&self, after: u64) -> Option<u64> {
+        let limit = match *self.limit {
+            Limit::Quota(quota) => Limit::Quota(quota.with_grant(0)),
+            other => other,
+        };
+        self.bucket_after(after).filter(|at| self.bucket.admits(&limit, *at, self.ask)).map(|_| after)
     }
 
     /// P20: no caller waits longer than a small multiple of the period, whatever the clock did.

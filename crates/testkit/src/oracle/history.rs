@@ -110,12 +110,16 @@ fn bound(config: &LimitConfig, first: Nanos, last: Nanos, sum: Nanos) -> Result<
                 false => Ok(()),
             }
         }
-        LimitConfig::Quota { amount, overdraft, rollover, start, end, next_end } => {
-            let most =
-                if amount == 0 { 0 } else { Nanos::from(amount) + Nanos::from(overdraft) + Nanos::from(rollover) };
-            let bounds = [start, end, next_end].map(Nanos::from);
-            let known = bounds.windows(2).any(|period| period[0] <= first && last < period[1]);
-            if known && sum > most { broken("quota", most.to_string()) } else { Ok(()) }
+        LimitConfig::Quota { amount, overdraft, rollover, grant, start, end, next_end } => {
+            let [amount, overdraft, rollover, grant] = [amount, overdraft, rollover, grant].map(Nanos::from);
+            let [start, end, next_end] = [start, end, next_end].map(Nanos::from);
+            let most = match () {
+                () if amount == 0 => 0,
+                () if start <= first && last < end => amount + overdraft + rollover + grant,
+                () if end <= first && last < next_end => amount + overdraft + rollover,
+                () => return Ok(()), // of two periods, or of one that the bounds do not tell
+            };
+            if sum > most { broken("quota", most.to_string()) } else { Ok(()) }
         }
         LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => Ok(()),
     }

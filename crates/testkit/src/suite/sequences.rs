@@ -50,7 +50,7 @@ impl Draw {
         let first = (now.nanos() / PERIOD - 1 + self.below(3)) * PERIOD + moved;
         let [start, end, next_end] = [0, 1, 2].map(|period| Time::from_nanos(first + period * PERIOD));
         let quota = Quota::new(amount, start, end, next_end).expect("a valid limit");
-        quota.with_overdraft(self.below(3)).with_rollover(self.below(4))
+        quota.with_overdraft(self.below(3)).with_rollover(self.below(4)).with_grant(self.below(4))
     }
 
     fn ask(&mut self, limit: &Limit) -> Ask {

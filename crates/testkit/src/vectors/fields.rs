@@ -69,7 +69,7 @@ pub(super) fn numbers(algorithm: &str) -> &'static [&'static str] {
         "leaky_queue" => &["count", "period_ns", "max_delay_ns", "count_denied"],
         "fixed_window" | "sliding_counter" => &["limit", "window_ns", "offset_ns", "count_denied"],
         "sliding_log" => &["limit", "window_ns", "count_denied"],
-        "quota" => &["amount", "overdraft", "rollover", "start_ns", "end_ns", "next_end_ns", "count_denied"],
+        "quota" => &["amount", "overdraft", "rollover", "grant", "start_ns", "end_ns", "next_end_ns", "count_denied"],
         _ => &["limit", "ttl_ns"],
     }
 }

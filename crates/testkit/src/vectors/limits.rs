@@ -55,6 +55,7 @@ impl VectorRule {
                 amount: self.number("amount")?,
                 overdraft: self.number_or("overdraft", 0)?,
                 rollover: self.number_or("rollover", 0)?,
+                grant: self.number_or("grant", 0)?,
                 start: self.number("start_ns")?,
                 end: self.number("end_ns")?,
                 next_end: self.number("next_end_ns")?,

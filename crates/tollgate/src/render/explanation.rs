@@ -70,6 +70,9 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
             add("store", &format!("{key} in slot {slot}"));
         }
         add("limit", &format!("{}{own}", limit_text(rule)));
+        for grant in rule.get("grants").and_then(Value::as_array).into_iter().flatten() {
+            add("granted", &grant_text(grant));
+        }
         add("cost", &number(rule, "charged").unwrap_or(0).to_string());
     }
     if string(rule, "bucket").is_none() && rule.get("override").is_some_and(Value::is_object) {
@@ -105,6 +108,14 @@ fn override_text(rule: &Value) -> String {
     let reason = string(held, "reason").filter(|reason| !reason.is_empty());
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     format!(" (override{id} for {}{until}{reason})", string(held, "client_key").unwrap_or("?"))
+}
+
+/// `500000 for user:42, from 2026-12-01T00:00:00Z, until 2026-12-20T00:00:00Z`.
+fn grant_text(grant: &Value) -> String {
+    let word = |name: &str| string(grant, name).unwrap_or("?");
+    let until = string(grant, "valid_until").map(|until| format!(", until {until}")).unwrap_or_default();
+    let amount = number(grant, "amount").unwrap_or(0);
+    format!("{amount} for {}, from {}{until}", word("client_key"), word("valid_from"))
 }
 
 pub(super) fn labelled(label: &str, value: &str, palette: Palette) -> String {

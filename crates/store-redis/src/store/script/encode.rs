@@ -212,8 +212,9 @@ pub(super) fn encode_windows(window: Span, offset: Span, estimate: Time, blob: &
 fn encode_quota(quota: &Quota, ask: &Ask, blob: &mut Blob) {
     [quota.start(), quota.end(), quota.next_end()].iter().for_each(|bound| blob.nanos(bound.nanos()));
     blob.nanos(quota.keep().nanos());
-    let counts = [quota.amount(), quota.overdraft(), quota.rollover(), ask.least(), ask.cost()];
-    counts.into_iter().for_each(|count| blob.count(count));
+    let own = [quota.amount(), quota.overdraft(), quota.rollover(), quota.grant()];
+    let counts = own.into_iter().chain([ask.least(), ask.cost()]);
+    counts.for_each(|count| blob.count(count));
 }
 
 /// What a charge requests of slots.
