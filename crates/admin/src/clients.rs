@@ -1,4 +1,4 @@
-//! The client directory: tier, organisation, attributes.
+//! The client directory: plan, tier, organisation, attributes.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
 pub(super) struct ClientResource;
 
 const FIELDS: &[&str] =
-    &["client_key", "namespace", "tier", "organisation", "attributes", "created_at", "updated_at", "version"];
+    &["client_key", "namespace", "plan", "tier", "organisation", "attributes", "created_at", "updated_at", "version"];
 
 impl Resource for ClientResource {
     const KIND: RecordKind = RecordKind::Client;
@@ -112,6 +112,7 @@ impl Resource for ClientResource {
         let draft = ClientDraft {
             tier: fields.text("tier"),
             organisation: fields.text("organisation"),
+            plan: fields.take("plan"),
             attributes: attributes(&mut fields),
         };
         fields.rest().map(|_| (named, draft))
@@ -130,8 +131,8 @@ impl Resource for ClientResource {
     }
 
     fn writable(record: &ClientRecord) -> Map<String, Value> {
-        let ClientDraft { tier, organisation, attributes } = &record.draft;
-        let body = json!({ "tier": tier, "organisation": organisation, "attributes": attributes });
+        let ClientDraft { tier, organisation, plan, attributes } = &record.draft;
+        let body = json!({ "tier": tier, "organisation": organisation, "plan": plan, "attributes": attributes });
         body.as_object().cloned().unwrap_or_default()
     }
 

@@ -169,6 +169,8 @@ pub enum Tag {
     Overrides,
     /// Clients.
     Clients,
+    /// Plans.
+    Plans,
     /// Violations.
     Violations,
     /// Generations.
@@ -187,12 +189,16 @@ pub enum Tag {
 
 impl Tag {
     /// Every section in the order of the page, with its description.
-    pub const ALL: [(Tag, &'static str); 10] = [
+    pub const ALL: [(Tag, &'static str); 11] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (
             Tag::Clients,
-            "What is known of clients: tier, organisation, attributes. A request that names only its key gets them.",
+            "What is known of clients: plan, tier, organisation, attributes. A request that names only its key gets them.",
+        ),
+        (
+            Tag::Plans,
+            "Named sets of rules and quotas. Clients and organisations have them: the field `plan` of a client assigns one.",
         ),
         (Tag::Violations, "Who was refused: counted by client, rule and minute."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
@@ -209,6 +215,7 @@ impl Tag {
             Tag::Rules => "rules",
             Tag::Overrides => "overrides",
             Tag::Clients => "clients",
+            Tag::Plans => "plans",
             Tag::Violations => "violations",
             Tag::Generations => "generations",
             Tag::Audit => "audit",

@@ -105,7 +105,9 @@ async fn roll_back(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> 
     let edits = call.control()?.rollback_edits(generation).await?;
     let [overrides, clients] = ["overrides", "clients"].map(|name| call.query().flag(name).unwrap_or(false));
     let is_wanted = |edit: &Edit| match edit {
-        Edit::Rule { namespace, .. } | Edit::Namespace { namespace, .. } => namespace == call.namespace(),
+        Edit::Rule { namespace, .. } | Edit::Plan { namespace, .. } | Edit::Namespace { namespace, .. } => {
+            namespace == call.namespace()
+        }
         Edit::Override { namespace, .. } | Edit::RuleMode { namespace, .. } => {
             overrides && namespace == call.namespace()
         }

@@ -5,21 +5,26 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 use tollgate_control::record::{
-    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, Role, RuleDraft, RuleRecord,
+    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, PlanDraft, PlanRecord, Role, RuleDraft,
+    RuleRecord,
 };
 use tollgate_control::{ClientFilter, Control, Edit, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
+use tollgate_rules::plan::rule_name;
 use tollgate_rules::yaml::YamlNode;
-use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, Problem, RuleFile, document, lint_text, read};
+use tollgate_rules::{
+    ClientSpec, Normalize, OverrideSpec, PlanSchedule, Problem, RuleFile, datetime, document, lint_text, read,
+};
 use tollgate_ruleset::{CompileOptions, RuleSet, stable_names};
 
 use super::access::AdminAccess;
 use super::call::AdminCall;
 use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::parameter::{DRY_RUN, ParameterKind, parameter};
+use super::plans::PlanResource;
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
 use super::response::AdminResponse;
@@ -96,6 +101,9 @@ pub(super) async fn import(call: &AdminCall<'_>) -> Result<AdminResponse, AdminP
         if let Edit::Rule { rule_id, .. } = edit {
             RuleResource::guard(call, rule_id)?;
         }
+        for (plan_id, _) in &file.plans {
+            PlanResource::guard(call, plan_id)?;
+        }
     }
     let applied = resource::apply(call, edits, "import").await?;
     Ok(changes::response_with(call, &applied, warnings::of_file(file.warnings)))
@@ -117,6 +125,7 @@ struct StoredNamespace {
     name: String,
     settings: NamespaceDraft,
     rules: Vec<RuleRecord>,
+    plans: Vec<PlanRecord>,
     clients: Vec<ClientRecord>,
     overrides: Vec<OverrideRecord>,
 }
@@ -141,7 +150,8 @@ impl StoredNamespace {
         }
         let settings = control.namespaces().await?.into_iter().find(|(other, _)| other == name);
         let settings = settings.map(|(_, settings)| settings).unwrap_or_default();
-        Ok(StoredNamespace { name: name.to_owned(), settings, rules, clients, overrides })
+        let plans = control.plans(Some(&[name.to_owned()])).await?;
+        Ok(StoredNamespace { name: name.to_owned(), settings, rules, plans, clients, overrides })
     }
 
     fn tree(&self) -> YamlNode {
@@ -152,12 +162,17 @@ impl StoredNamespace {
         entries.extend(keep_escaped_slash.then(|| ("escaped_slash", YamlNode::text("keep"))));
         entries.extend((normalize != Normalize::None).then(|| ("normalize", YamlNode::text(normalize.name()))));
         entries.push(("rules", YamlNode::list(self.rules.iter().map(rule_tree))));
+        if !self.plans.is_empty() {
+            let plans = self.plans.iter().map(|plan| (plan.plan_id.as_str(), plan_tree(plan)));
+            entries.push(("plans", YamlNode::map(plans)));
+        }
         if !self.clients.is_empty() {
             entries.push(("clients", YamlNode::list(self.clients.iter().map(client_tree))));
         }
         // Overrides of rules in files are not exported: a rules file may only name its own rules.
-        let names: HashSet<&str> = self.rules.iter().map(|rule| rule.rule_id.as_str()).collect();
-        let mut own = self.overrides.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
+        let mut names: HashSet<String> = self.rules.iter().map(|rule| rule.rule_id.clone()).collect();
+        names.extend(self.plans.iter().flat_map(plan_rule_names));
+        let mut own = self.overrides.iter().filter(|record| names.contains(&record.draft.rule_id)).peekable();
         if own.peek().is_some() {
             entries.push(("overrides", YamlNode::list(own.map(override_tree))));
         }
@@ -195,14 +210,22 @@ impl StoredNamespace {
                     .map(|rule| RuleResource::edit(&self.name, &rule.rule_id, None, Precondition::Anything)),
             );
         }
+        edits.extend(file.plans.iter().map(|(plan_id, draft)| {
+            PlanResource::edit(&self.name, plan_id, Some(draft.clone()), Precondition::Anything)
+        }));
+        if prune == Prune::Rules {
+            let gone = self.plans.iter().filter(|plan| file.plans.iter().all(|(plan_id, _)| *plan_id != plan.plan_id));
+            edits.extend(gone.map(|plan| PlanResource::edit(&self.name, &plan.plan_id, None, Precondition::Anything)));
+        }
         edits.extend(file.file.clients.iter().map(|client| self.client(client)));
         edits.extend(self.override_edits(&file.file.overrides));
         edits
     }
 
     fn client(&self, spec: &ClientSpec) -> Edit {
-        let ClientSpec { client_key, tier, org, attributes, .. } = spec.clone();
-        let draft = ClientDraft { tier, organisation: org, attributes: attributes.into_iter().collect() };
+        let ClientSpec { client_key, tier, org, plan, attributes, .. } = spec.clone();
+        let plan = plan.as_ref().map(steps);
+        let draft = ClientDraft { tier, organisation: org, plan, attributes: attributes.into_iter().collect() };
         Edit::Client { namespace: self.name.clone(), client_key, to: Some(draft), expect: Precondition::Anything }
     }
 
@@ -268,9 +291,38 @@ fn rule_tree(rule: &RuleRecord) -> YamlNode {
     YamlNode::map(entries)
 }
 
+fn plan_tree(plan: &PlanRecord) -> YamlNode {
+    let PlanDraft { extends, is_default, limits, description } = &plan.draft;
+    let mut entries = Vec::new();
+    entries.extend((!description.is_empty()).then(|| ("description", YamlNode::text(description))));
+    entries.extend(extends.as_ref().map(|extends| ("extends", YamlNode::text(extends))));
+    entries.extend(is_default.then(|| ("default", YamlNode::plain(true))));
+    entries.push(("limits", YamlNode::list(limits.iter().map(tree::of_json))));
+    YamlNode::map(entries)
+}
+
+/// The names by which overrides refer to the rules of a plan.
+fn plan_rule_names(plan: &PlanRecord) -> impl Iterator<Item = String> {
+    let names = plan.draft.limits.iter().filter_map(|limit| limit.get("name")?.as_str());
+    names.flat_map(|name| [name.to_owned(), rule_name(&plan.plan_id, name)])
+}
+
+/// The plans of a client as the API has them: a name, or steps with their instants.
+fn steps(schedule: &PlanSchedule) -> Value {
+    if !schedule.is_dated() {
+        return schedule.as_str().into();
+    }
+    let step = |(from_ns, plan): (u64, &str)| match from_ns {
+        0 => Value::from(plan),
+        from_ns => json!({ "plan": plan, "from": datetime::display(from_ns) }),
+    };
+    schedule.steps().map(step).collect()
+}
+
 fn client_tree(client: &ClientRecord) -> YamlNode {
-    let ClientDraft { tier, organisation, attributes } = &client.draft;
+    let ClientDraft { tier, organisation, plan, attributes } = &client.draft;
     let mut entries = vec![("client_key", YamlNode::text(&client.client_key))];
+    entries.extend(plan.as_ref().map(|plan| ("plan", tree::of_json(plan))));
     entries.extend(tier.as_ref().map(|tier| ("tier", YamlNode::text(tier))));
     entries.extend(organisation.as_ref().map(|organisation| ("org", YamlNode::text(organisation))));
     if !attributes.is_empty() {
@@ -319,6 +371,7 @@ struct ImportFile {
     file: RuleFile,
     /// Ids and documents, with the defaults of the file written into each.
     rules: Vec<(String, Map<String, Value>)>,
+    plans: Vec<(String, PlanDraft)>,
     /// By the ids of unnamed rules: the names under which a node that reads the file shows them.
     shown: HashMap<String, String>,
     /// Settings that the file contains.
@@ -338,11 +391,6 @@ impl ImportFile {
             let help = format!("call it with ?namespace={other}, or take the line out of the file");
             return Err(AdminProblem::of_fault("namespace", "other-namespace", message, &help));
         }
-        if !file.plans.is_empty() {
-            let help = "keep plans in the rules file of the server";
-            let message = "plans of a file cannot be imported".to_owned();
-            return Err(AdminProblem::of_fault("plans", "misplaced-field", message, help));
-        }
         let (warnings, _) = lint_text(&file, text).into_parts();
         file.namespace = namespace.to_owned();
         let names = names(&file)?;
@@ -354,12 +402,23 @@ impl ImportFile {
         });
         // An unnamed rule is stored under the digest that its buckets are keyed by: it does not depend on the other rules of
         // the file, so importing again changes nothing, and it keeps the rule's counters.
+        let plans = file.plans.iter().zip(document::plans_of(&root)).map(|(plan, (_, tree))| {
+            let limits = document::limits_of(tree).iter().map(|limit| document::explicit(limit, &file));
+            let draft = PlanDraft {
+                extends: plan.extends.clone(),
+                is_default: plan.is_default,
+                limits: limits.map(|limit| Value::Object(tree::to_object(&limit))).collect(),
+                description: plan.description.clone().unwrap_or_default(),
+            };
+            (plan.name.clone(), draft)
+        });
+        let plans = plans.collect();
         let ids = stable_names(&file);
         let shown = ids.iter().cloned().zip(names).filter(|(id, name)| id != name).collect();
         let rules = ids.into_iter().zip(documents).collect();
         let named = ["ipv6_prefix", "escaped_slash", "allow_block_all", "normalize"].into_iter();
         let named = named.filter(|name| root.get(name).is_some()).collect();
-        Ok(ImportFile { rules, shown, named, warnings, file })
+        Ok(ImportFile { rules, plans, shown, named, warnings, file })
     }
 
     /// The settings of the namespace after the import.

@@ -45,6 +45,7 @@ mod operator_pages;
 mod overrides;
 mod parameter;
 mod percent;
+mod plans;
 mod problem;
 mod query;
 mod resource;

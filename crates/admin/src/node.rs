@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tollgate_control::{Enforcement, Instant};
 use tollgate_rules::RuleSpec;
+use tollgate_service::plans::PlanDocument;
 
 /// The functions of the node that the admin API calls.
 pub struct NodeHooks {
@@ -17,14 +18,17 @@ pub struct NodeHooks {
     pub status: Box<dyn Fn() -> NodeStatus + Send + Sync>,
     /// The rules of files: read-only.
     pub file_rules: Box<dyn Fn() -> Arc<Vec<FileRule>> + Send + Sync>,
-    /// The rule of a file by namespace and name, if it is in force: overrides are checked against it.
-    pub file_rule: FindRule,
+    /// The plans of files: read-only.
+    pub file_plans: Box<dyn Fn() -> Arc<Vec<PlanDocument>> + Send + Sync>,
+    /// The rules of a file that an override means by namespace and name, if they are in force: the one of that name, or all
+    /// with that name within plans. Overrides are checked against them.
+    pub file_rule: FindRules,
     /// Stores a mode that was set here, with its time, so that it survives a restart.
     pub persist_mode: Box<dyn Fn(Enforcement, Instant) + Send + Sync>,
 }
 
-/// Looks a rule up by namespace and name.
-pub type FindRule = Box<dyn Fn(&str, &str) -> Option<RuleSpec> + Send + Sync>;
+/// Looks rules up by namespace and name.
+pub type FindRules = Box<dyn Fn(&str, &str) -> Vec<RuleSpec> + Send + Sync>;
 
 impl NodeHooks {
     /// A node without a database and files.
@@ -34,7 +38,8 @@ impl NodeHooks {
             changed: Box::new(|| {}),
             status: Box::new(NodeStatus::default),
             file_rules: Box::new(move || none.clone()),
-            file_rule: Box::new(|_, _| None),
+            file_plans: Box::new(Arc::default),
+            file_rule: Box::new(|_, _| Vec::new()),
             persist_mode: Box::new(|_, _| {}),
         }
     }

@@ -193,6 +193,7 @@ pub(super) async fn apply_with(
     let order = ChangeSet {
         dependents,
         file_rules: file_rules(call, &edits),
+        file_plans: file_plans(call),
         edits,
         author: call.author(),
         action: action.to_owned(),
@@ -215,9 +216,16 @@ fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     });
     let named: BTreeSet<(&String, &String)> = named.collect();
     let find = |(namespace, rule_id): (&String, &String)| {
-        (call.state.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
+        let rules = (call.state.node.file_rule)(namespace, rule_id);
+        rules.into_iter().map(|rule| (namespace.clone(), rule)).collect::<Vec<_>>()
     };
-    named.into_iter().filter_map(find).collect()
+    named.into_iter().flat_map(find).collect()
+}
+
+/// The plans of files, by namespace and name: clients may have them.
+fn file_plans(call: &AdminCall<'_>) -> Vec<(String, String)> {
+    let plans = (call.state.node.file_plans)();
+    plans.iter().map(|plan| (plan.namespace.clone(), plan.plan_id.clone())).collect()
 }
 
 /// The response to a change: the new record, or the changes of a dry run.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_rules::RuleSpec;
 
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, PlanDraft, RuleDraft, RuleModeDraft};
 use crate::{Author, RecordKind};
 
 /// A record to change. `to: None` deletes it.
@@ -53,6 +53,17 @@ pub enum Edit {
         /// Its required state before the edit.
         expect: Precondition,
     },
+    /// A plan.
+    Plan {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        plan_id: String,
+        /// Its new content.
+        to: Option<PlanDraft>,
+        /// Its required state before the edit.
+        expect: Precondition,
+    },
     /// Settings of a namespace.
     Namespace {
         /// Its name.
@@ -62,6 +73,32 @@ pub enum Edit {
         /// Its required state before the edit. Defaults are not stored: such a namespace is absent.
         expect: Precondition,
     },
+}
+
+impl Edit {
+    /// The namespace of the record.
+    pub(crate) fn namespace(&self) -> &str {
+        match self {
+            Edit::Rule { namespace, .. }
+            | Edit::Override { namespace, .. }
+            | Edit::RuleMode { namespace, .. }
+            | Edit::Client { namespace, .. }
+            | Edit::Plan { namespace, .. }
+            | Edit::Namespace { namespace, .. } => namespace,
+        }
+    }
+
+    /// Sets the required state.
+    pub(crate) fn set_expected(&mut self, expected: Precondition) {
+        match self {
+            Edit::Rule { expect, .. }
+            | Edit::Override { expect, .. }
+            | Edit::RuleMode { expect, .. }
+            | Edit::Client { expect, .. }
+            | Edit::Plan { expect, .. }
+            | Edit::Namespace { expect, .. } => *expect = expected,
+        }
+    }
 }
 
 /// The required state of a record before an edit.
@@ -95,6 +132,8 @@ pub struct ChangeSet {
     pub dependents: Dependents,
     /// Rules of files that the edits name, with their namespaces: overrides and modes may refer to them.
     pub file_rules: Vec<(String, RuleSpec)>,
+    /// Plans of files, with their namespaces: clients may have them.
+    pub file_plans: Vec<(String, String)>,
 }
 
 /// What happens to the overrides and the mode of a rule when it is deleted.
@@ -112,6 +151,12 @@ impl ChangeSet {
     pub(crate) fn file_rule(&self, namespace: &str, rule_id: &str) -> Option<&RuleSpec> {
         let mut rules = self.file_rules.iter().filter(|(whose, _)| whose == namespace);
         rules.find(|(_, spec)| spec.name.as_deref() == Some(rule_id)).map(|(_, spec)| spec)
+    }
+
+    /// The rules of a file that have this name within plans.
+    pub(crate) fn file_rules_in_plans(&self, namespace: &str, name: &str) -> impl Iterator<Item = &RuleSpec> {
+        let rules = self.file_rules.iter().filter(move |(whose, _)| whose == namespace).map(|(_, spec)| spec);
+        rules.filter(move |spec| spec.plan.as_ref().is_some_and(|origin| origin.name == name))
     }
 }
 

@@ -11,6 +11,8 @@ pub enum RecordKind {
     RuleMode,
     /// A client.
     Client,
+    /// A plan.
+    Plan,
     /// Settings of a namespace.
     Namespace,
     /// A token.
@@ -23,11 +25,12 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 8] = [
+    pub const ALL: [RecordKind; 9] = [
         RecordKind::Rule,
         RecordKind::Override,
         RecordKind::RuleMode,
         RecordKind::Client,
+        RecordKind::Plan,
         RecordKind::Namespace,
         RecordKind::Token,
         RecordKind::Mode,
@@ -41,6 +44,7 @@ impl RecordKind {
             RecordKind::Override => "override",
             RecordKind::RuleMode => "rule_mode",
             RecordKind::Client => "client",
+            RecordKind::Plan => "plan",
             RecordKind::Namespace => "namespace",
             RecordKind::Token => "token",
             RecordKind::Mode => "mode",

@@ -48,7 +48,7 @@ const COMMANDS: &str = "
     db db-migrate db-status db-token envoy-compat
     namespaces namespaces-list
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
-    plans plans-diff plans-list plans-show
+    plans plans-assign plans-diff plans-list plans-show
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
     rules-import rules-lint rules-list rules-mode rules-refresh rules-revert rules-rollback rules-test rules-update
     store store-check store-keys

@@ -1,15 +1,15 @@
 //! Schemas of overrides, clients and tokens.
 
 use serde_json::{Value, json};
-use tollgate_rules::check;
+use tollgate_rules::{PlanSchedule, check};
 
 use super::builders::{
-    self, answer, client_key, count, described, flag, input, label, list, maybe_time, patch, patch_entries, stamps,
-    text, time, together, word,
+    self, answer, client_key, count, described, flag, input, label, list, maybe_time, object, patch, patch_entries,
+    stamps, text, time, together, word,
 };
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    [overrides(), clients(), tokens()].concat()
+    [overrides(), clients(), plans(), tokens()].concat()
 }
 
 fn overrides() -> Vec<(&'static str, Value)> {
@@ -54,14 +54,67 @@ fn clients() -> Vec<(&'static str, Value)> {
         "organisation": known("Its organisation; rules call it `org`."),
         "attributes": attributes,
     });
-    let merged = together(&[&body, &json!({ "attributes": patch_entries(attributes) })]);
     let key = json!({ "client_key": client_key() });
+    let mut client = answer(together(&[&body, &key, &stamps()]));
+    let plan = json!({ "plan": plan_of_client() });
+    if let (Some(Value::Object(members)), Value::Object(plan)) = (client.get_mut("properties"), plan.clone()) {
+        members.extend(plan);
+    }
+    let body = together(&[&body, &plan]);
+    let merged = together(&[&body, &json!({ "attributes": patch_entries(attributes) })]);
     vec![
-        ("Client", answer(together(&[&body, &key, &stamps()]))),
+        ("Client", client),
         ("ClientInput", input(&together(&[&body, &key]), &["client_key"])),
         ("ClientBody", input(&body, &[])),
         ("ClientPatch", patch(&merged)),
         ("ClientList", list("clients", "Client")),
+    ]
+}
+
+/// The plan of a client: a name, or steps.
+fn plan_of_client() -> Value {
+    let name = plan_name("The name of a plan.");
+    let from = text("From when on: 2026-12-01, or 2026-12-01T00:00:00+01:00.");
+    let step = object(json!({ "plan": name, "from": from }), &["plan"]);
+    let either = json!({ "anyOf": [name, step] });
+    json!({
+        "anyOf": [
+            name,
+            step,
+            { "type": "array", "items": either, "minItems": 1, "maxItems": PlanSchedule::STEPS_MAX },
+            { "type": "null" },
+        ],
+        "description": "Its plan, or its plans over time: `[\"free\", {\"plan\": \"pro\", \"from\": \"2026-12-01\"}]`.",
+    })
+}
+
+fn plan_name(text: &str) -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": 32, "pattern": "^[A-Za-z0-9_-]+$", "description": text })
+}
+
+fn plans() -> Vec<(&'static str, Value)> {
+    let rules = |about: &str| json!({ "type": "array", "items": { "type": "object" }, "description": about });
+    let limits = rules("Its own rules, with the fields of rules in files; each has a `name`.");
+    let body = json!({
+        "extends": { "type": ["string", "null"], "description": "A plan whose rules it has too." },
+        "default": flag("The plan of clients without one."),
+        "limits": limits,
+        "description": text("For people."),
+    });
+    let id = json!({ "plan_id": plan_name("Its name.") });
+    let mut plan = answer(together(&[&body, &id, &stamps()]));
+    if let Some(members) = plan.get_mut("properties").and_then(Value::as_object_mut) {
+        let rules = rules("The rules that it has, inherited ones included: `plan` brings the rule `rule_id`.");
+        members.insert("rules".to_owned(), rules);
+        members.insert("source".to_owned(), word(&["database", "file"], "Where it comes from."));
+        members.insert("location".to_owned(), json!({ "type": ["string", "null"], "description": "File and line." }));
+    }
+    vec![
+        ("Plan", plan),
+        ("PlanInput", input(&together(&[&body, &id]), &["plan_id"])),
+        ("PlanBody", input(&body, &[])),
+        ("PlanPatch", patch(&body)),
+        ("PlanList", answer(json!({ "plans": { "type": "array", "items": builders::reference("Plan") } }))),
     ]
 }
 

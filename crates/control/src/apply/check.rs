@@ -30,6 +30,7 @@ impl ChangePlan {
         self.validate_replaces(&mut errors, write).await?;
         self.validate_wildcards(&mut errors, write).await?;
         self.validate_overrides(&mut errors, change_set, write).await?;
+        self.validate_plans(&mut errors, change_set, write).await?;
         match errors.faults.is_empty() {
             true => Ok(()),
             false => Err(Error::Invalid(errors.faults)),
@@ -225,7 +226,15 @@ impl ChangePlan {
                 (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
                 (None, None) => None,
             };
-            file.file.rules.extend(spec.map(|spec| RuleSpec { replaces: Vec::new(), ..spec }));
+            let specs = match spec {
+                Some(spec) => vec![spec],
+                // Rules of plans: by their name, or by their name within plans.
+                None => {
+                    let of_file = change_set.file_rules_in_plans(&key.0, &key.1).cloned();
+                    of_file.chain(self.plan_rules(&key.0, &key.1)).collect()
+                }
+            };
+            file.file.rules.extend(specs.into_iter().map(|spec| RuleSpec { replaces: Vec::new(), ..spec }));
         }
     }
 

@@ -104,7 +104,15 @@ fn wanted(edit: &Edit) -> Value {
             (draft, Some(*expect))
         }
         Edit::Client { to, expect, .. } => {
-            let draft = to.as_ref().map(|to| json!([to.tier, to.organisation, to.attributes]));
+            let draft = to.as_ref().map(|to| match &to.plan {
+                // As by earlier versions.
+                None => json!([to.tier, to.organisation, to.attributes]),
+                Some(plan) => json!([to.tier, to.organisation, to.attributes, plan]),
+            });
+            (draft, Some(*expect))
+        }
+        Edit::Plan { to, expect, .. } => {
+            let draft = to.as_ref().map(|to| json!([to.extends, to.is_default, to.limits, to.description]));
             (draft, Some(*expect))
         }
         // Earlier versions had no precondition here: their digests stay the same.

@@ -8,6 +8,7 @@ mod check;
 mod idempotency;
 mod names;
 mod plan;
+mod plans;
 mod row_set;
 mod wildcards;
 

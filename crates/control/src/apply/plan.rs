@@ -8,8 +8,8 @@ use super::row_set::is_valid_text_key;
 use super::{RecordKey, RowSet};
 use crate::db::Sql;
 use crate::record::{
-    ClientDraft, ClientRecord, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, RowStamp, RuleColumns,
-    RuleDraft, RuleModeDraft, RuleModeRecord, RuleRow, StoredRecord, document,
+    ClientDraft, ClientRecord, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, PlanDraft, PlanRecord,
+    RowStamp, RuleColumns, RuleDraft, RuleModeDraft, RuleModeRecord, RuleRow, StoredRecord, document,
 };
 use crate::write_tx::WriteTx;
 use crate::{Change, ChangeSet, Dependents, Edit, Error, FieldError, Precondition, RecordKind, Result};
@@ -25,6 +25,7 @@ pub(crate) struct ChangePlan {
     pub(super) overrides: RowSet<OverrideRecord>,
     pub(super) modes: RowSet<RuleModeRecord>,
     pub(super) clients: RowSet<ClientRecord>,
+    pub(super) plans: RowSet<PlanRecord>,
     /// Specifications of the rules that were created or changed.
     pub(super) specs: HashMap<RecordKey, RuleSpec>,
     changes: Vec<Change>,
@@ -35,9 +36,11 @@ impl ChangePlan {
     /// Reads every row that the edits name, and the overrides of rules to be deleted.
     pub(super) async fn read(&mut self, change_set: &ChangeSet, write: &mut WriteTx) -> Result<()> {
         let mut keys: HashMap<RecordKind, BTreeSet<RecordKey>> = HashMap::new();
+        let mut namespaces: BTreeSet<&str> = BTreeSet::new();
         for edit in &change_set.edits {
             let (kind, key) = key_of(edit);
-            if kind == RecordKind::Rule || kind == RecordKind::Namespace {
+            namespaces.insert(edit.namespace());
+            if matches!(kind, RecordKind::Rule | RecordKind::Namespace | RecordKind::Plan) {
                 keys.entry(RecordKind::Namespace).or_default().insert((key.0.clone(), key.0.clone()));
             }
             let cascades = change_set.dependents == Dependents::Delete;
@@ -55,6 +58,8 @@ impl ChangePlan {
         self.rules.read(keys(RecordKind::Rule), &mut write.tx).await?;
         self.overrides.read(keys(RecordKind::Override), &mut write.tx).await?;
         self.modes.read(keys(RecordKind::RuleMode), &mut write.tx).await?;
+        self.plans.read(keys(RecordKind::Plan), &mut write.tx).await?;
+        self.read_plans(&namespaces, write).await?;
         self.clients.read(keys(RecordKind::Client), &mut write.tx).await
     }
 
@@ -85,6 +90,10 @@ impl ChangePlan {
                 Edit::Override { to, expect, .. } => self.overriding(key, to.as_ref(), *expect, write)?,
                 Edit::RuleMode { to, expect, .. } => self.rule_mode(key, to.as_ref(), *expect, change_set, write)?,
                 Edit::Client { to, expect, .. } => self.client(key, to.as_ref(), *expect, write)?,
+                Edit::Plan { to, expect, .. } => {
+                    let settings = settings.get(&key.0).cloned().unwrap_or_default();
+                    self.plan(key, to.as_ref(), *expect, &settings, write)?
+                }
                 Edit::Namespace { to, expect, .. } => self.namespace(key, to.as_ref(), *expect, write)?,
             };
             self.faults.extend(faults.into_iter().map(|fault| at(several.then_some(index), fault)));
@@ -206,7 +215,11 @@ impl ChangePlan {
             return Ok(Vec::new());
         }
         if let Some(draft) = to {
-            if self.rules.get(&key).is_none() && change_set.file_rule(&key.0, &key.1).is_none() {
+            let is_of_plan = |rule: RuleSpec| rule.name.as_ref() == Some(&key.1);
+            if self.rules.get(&key).is_none()
+                && change_set.file_rule(&key.0, &key.1).is_none()
+                && !self.plan_rules(&key.0, &key.1).into_iter().any(is_of_plan)
+            {
                 return Err(Error::NotFound(format!("rule {} in the namespace {}", key.1, key.0)));
             }
             let mut faults = Vec::new();
@@ -260,6 +273,39 @@ impl ChangePlan {
         Ok(Vec::new())
     }
 
+    fn plan(
+        &mut self,
+        key: RecordKey,
+        to: Option<&PlanDraft>,
+        expect: Precondition,
+        settings: &NamespaceDraft,
+        write: &WriteTx,
+    ) -> Result<Vec<FieldError>> {
+        let before = self.plans.get(&key);
+        check_precondition(expect, RecordKind::Plan, &key, before)?;
+        if before.map(|before| &before.draft) == to {
+            return Ok(Vec::new());
+        }
+        if let Some(draft) = to {
+            let mut faults: Vec<FieldError> = document::bad_id("namespace", &key.0).into_iter().collect();
+            faults.extend(document::plan(&key.1, draft, &document::settings(settings)).err().unwrap_or_default());
+            if !faults.is_empty() {
+                return Ok(faults);
+            }
+        }
+        let stamp = write.stamp(before.map(|before| before.created_at));
+        let record = to.map(|draft| PlanRecord {
+            namespace: key.0.clone(),
+            plan_id: key.1.clone(),
+            draft: draft.clone(),
+            created_at: stamp.created_at,
+            updated_at: stamp.updated_at,
+            version: stamp.version,
+        });
+        record_change(&mut self.plans, &mut self.changes, key, record);
+        Ok(Vec::new())
+    }
+
     fn namespace(
         &mut self,
         key: RecordKey,
@@ -294,6 +340,7 @@ impl ChangePlan {
         self.modes.delete(tx).await?;
         self.rules.delete(tx).await?;
         self.clients.delete(tx).await?;
+        self.plans.delete(tx).await?;
         self.namespaces.delete(tx).await?;
         self.namespaces.write(tx).await?;
         self.rules.write(tx).await.map_err(|error| match error {
@@ -303,6 +350,7 @@ impl ChangePlan {
             ),
             other => other,
         })?;
+        self.plans.write(tx).await?;
         self.overrides.write(tx).await?;
         self.modes.write(tx).await?;
         self.clients.write(tx).await?;
@@ -333,6 +381,7 @@ pub(super) fn key_of(edit: &Edit) -> (RecordKind, RecordKey) {
         Edit::Override { namespace, override_id, .. } => (RecordKind::Override, namespace, override_id),
         Edit::RuleMode { namespace, rule_id, .. } => (RecordKind::RuleMode, namespace, rule_id),
         Edit::Client { namespace, client_key, .. } => (RecordKind::Client, namespace, client_key),
+        Edit::Plan { namespace, plan_id, .. } => (RecordKind::Plan, namespace, plan_id),
         Edit::Namespace { namespace, .. } => (RecordKind::Namespace, namespace, namespace),
     };
     (kind, (namespace.clone(), id.clone()))

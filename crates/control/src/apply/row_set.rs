@@ -53,6 +53,11 @@ impl<R: StoredRecord> RowSet<R> {
         Ok(rows.len())
     }
 
+    /// Adds a row that was read.
+    pub(super) fn put(&mut self, key: RecordKey, record: R) {
+        self.before.entry(key).or_insert(Some(record));
+    }
+
     /// A row after the edits.
     pub(super) fn get(&self, key: &RecordKey) -> Option<&R> {
         self.now.get(key).or_else(|| self.before.get(key))?.as_ref()

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use tollgate_core::Secret;
 use tollgate_rules::problem::Problem;
-use tollgate_rules::{EscapedSlash, KeyBy, RuleFile, RuleSpec, check};
+use tollgate_rules::{EscapedSlash, KeyBy, PlanSpec, RuleFile, RuleSpec, check, plan};
 use tollgate_ruleset::{Directory, DirectoryBuilder};
 
 use super::namespace::{LoadedNamespace, name_of};
 use crate::Enforcement;
 use crate::control::Quarantined;
-use crate::record::{NamespaceDraft, RuleModeRecord, RuleRecord};
+use crate::record::{NamespaceDraft, PlanRecord, RuleModeRecord, RuleRecord};
 use crate::{FieldError, RecordKind};
 
 /// A namespace while its rows are read.
 pub(super) struct NamespaceBuilder {
     settings: NamespaceDraft,
     rules: Vec<RuleSpec>,
+    plans: Vec<PlanSpec>,
     modes: BTreeMap<String, Enforcement>,
     pub(super) clients: DirectoryBuilder,
 }
@@ -26,13 +27,38 @@ impl NamespaceBuilder {
     pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> NamespaceBuilder {
         let mut clients = Directory::builder(secret, settings.ipv6_prefix);
         clients.normalize(settings.normalize);
-        NamespaceBuilder { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
+        NamespaceBuilder { settings, rules: Vec::new(), plans: Vec::new(), modes: BTreeMap::new(), clients }
     }
 
     pub(super) fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
         match spec_of(record, &self.settings) {
             Ok(spec) => self.rules.push(spec),
             Err(reasons) => quarantined.push(Quarantined::rule(record, reasons)),
+        }
+    }
+
+    pub(super) fn plan(&mut self, record: &PlanRecord, quarantined: &mut Vec<Quarantined>) {
+        match record.spec(&self.settings) {
+            Ok(spec) => self.plans.push(spec),
+            Err(reasons) => quarantined.push(bad_plan(&record.namespace, &record.plan_id, reasons)),
+        }
+    }
+
+    /// Leaves out plans that do not fit the others, and adds the rules of the rest.
+    fn expand_plans(&mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) {
+        while let Some(problem) = check::plans(&self.plans).into_iter().next() {
+            let path = problem.field.strip_prefix("plans.").unwrap_or_default();
+            let name = path.split('.').next().unwrap_or_default().to_owned();
+            let before = self.plans.len();
+            self.plans.retain(|plan| plan.name != name);
+            quarantined.push(bad_plan(namespace, &name, vec![FieldError::from(problem)]));
+            if self.plans.len() == before {
+                self.plans.clear(); // cannot happen: problems name the plan that they are of
+            }
+        }
+        for mut rule in plan::expand(&self.plans) {
+            rule.key_by.get_or_insert_with(KeyBy::client);
+            self.rules.push(rule);
         }
     }
 
@@ -48,9 +74,10 @@ impl NamespaceBuilder {
         let namespace = namespace.to_owned();
         let settings =
             RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, ..RuleFile::default() };
+        self.expand_plans(&settings.namespace, quarantined);
         // Sorted here, because the collation of the database may differ.
         self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
-        let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
+        let mut file = RuleFile { rules: self.rules, plans: self.plans, modes: self.modes, ..settings };
         let mut misfits = check::unusable_rules(&file);
         let mut rules = Vec::with_capacity(file.rules.len() - misfits.len());
         for (place, spec) in std::mem::take(&mut file.rules).into_iter().enumerate() {
@@ -72,6 +99,10 @@ impl NamespaceBuilder {
             directory: self.clients.finish(),
         }
     }
+}
+
+fn bad_plan(namespace: &str, plan_id: &str, reasons: Vec<FieldError>) -> Quarantined {
+    Quarantined { kind: RecordKind::Plan, namespace: namespace.to_owned(), id: plan_id.to_owned(), reasons }
 }
 
 /// The specification of a row with all defaults filled in, ready for use.

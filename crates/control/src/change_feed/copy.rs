@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::load::{LoadContext, LoadExtent, LoadedState};
-use super::table::{CLIENTS, CopiedTable, NAMESPACES, OVERRIDES, RULE_MODES, RULES, TOKENS};
+use super::table::{CLIENTS, CopiedTable, NAMESPACES, OVERRIDES, PLANS, RULE_MODES, RULES, TOKENS};
 use crate::control::{ChangedKeys, Snapshot};
 use crate::db::{Tx, sql};
 use crate::{Control, DatabaseUrl, Result};
@@ -127,10 +127,10 @@ async fn write(to: &Control, snapshot: &mut Snapshot, touched: &ChangedKeys, ext
 }
 
 async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
-    for table in [&OVERRIDES, &RULE_MODES, &RULES, &CLIENTS, &NAMESPACES, &TOKENS] {
+    for table in [&OVERRIDES, &RULE_MODES, &RULES, &CLIENTS, &PLANS, &NAMESPACES, &TOKENS] {
         to.run(table.empty()).await?;
     }
-    for table in [&NAMESPACES, &RULES, &RULE_MODES, &CLIENTS, &OVERRIDES, &TOKENS] {
+    for table in [&NAMESPACES, &RULES, &RULE_MODES, &PLANS, &CLIENTS, &OVERRIDES, &TOKENS] {
         let mut after = None;
         while let Some(page) = table.page(from, after.as_deref()).await? {
             for row in &page.rows {
@@ -147,6 +147,7 @@ async fn step(from: &mut Tx, to: &mut Tx, touched: &ChangedKeys) -> Result<()> {
     for namespace in touched.namespaces.iter().chain(of_rules).collect::<BTreeSet<_>>() {
         replace(&NAMESPACES, from, to, &[namespace]).await?;
         replace(&RULE_MODES, from, to, &[namespace]).await?;
+        replace(&PLANS, from, to, &[namespace]).await?;
     }
     for (namespace, id) in &touched.rules {
         // Overrides and modes of a deleted rule have audit rows of their own.

@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, SourcePosition, check};
+use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, PlanSchedule, SourcePosition, check};
 use tollgate_ruleset::DirectoryRecord;
 
 use super::builder::{NamespaceBuilder, spec_of};
 use super::namespace::{LoadedNamespace, name_of};
 use crate::control::{ChangedKeys, Quarantined, Snapshot};
-use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
+use crate::record::{
+    ClientRecord, NamespaceDraft, OverrideRecord, PlanRecord, RuleModeRecord, RuleRecord, TokenRecord, document,
+};
 use crate::{Control, FleetState, RecordKind, Result};
 
 /// The content of the database at one generation. Cheap to clone: unchanged parts are shared with the previous one.
@@ -108,6 +111,11 @@ impl LoadedState {
             Err(bad) => quarantined.push(bad),
         };
         snapshot.rule_modes(None, put_mode).await?;
+        let put_plan = |row: RowResult<PlanRecord>| match row {
+            Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.plan(&record, &mut quarantined)),
+            Err(bad) => quarantined.push(bad),
+        };
+        snapshot.plans(None, put_plan).await?;
         let put_client = |row: RowResult<ClientRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.client(&client(&record))),
             Err(bad) => quarantined.push(bad),
@@ -141,11 +149,7 @@ impl LoadedState {
     ) -> Result<Option<LoadedState>> {
         let of_clients: BTreeSet<&str> = touched.clients.iter().map(|(namespace, _)| namespace.as_str()).collect();
         let touches = |bad: &Quarantined| of_clients.contains(bad.namespace.as_str());
-        if self
-            .quarantined
-            .iter()
-            .any(|bad| bad.kind != RecordKind::Rule && bad.kind != RecordKind::RuleMode && touches(bad))
-        {
+        if self.quarantined.iter().any(|bad| !is_of_rules(bad) && touches(bad)) {
             return Ok(None); // the change may repair one of them
         }
         let audit_head = Arc::new(snapshot.audit_head().await?);
@@ -210,8 +214,7 @@ impl LoadedState {
             return Ok(false); // part of the hashed identity of every client
         }
         let mut draft = NamespaceBuilder::new(settings, context.secret);
-        let of_rules = |bad: &Quarantined| bad.kind == RecordKind::Rule || bad.kind == RecordKind::RuleMode;
-        self.quarantined.retain(|bad| !of_rules(bad) || bad.namespace != *name);
+        self.quarantined.retain(|bad| !is_of_rules(bad) || bad.namespace != *name);
         let put_rule = |row: RowResult<RuleRecord>| match row {
             Ok(record) => draft.rule(&record, &mut self.quarantined),
             Err(bad) => self.quarantined.push(bad),
@@ -222,6 +225,11 @@ impl LoadedState {
             Err(bad) => self.quarantined.push(bad),
         };
         snapshot.rule_modes(Some(name), put_mode).await?;
+        let put_plan = |row: RowResult<PlanRecord>| match row {
+            Ok(record) => draft.plan(&record, &mut self.quarantined),
+            Err(bad) => self.quarantined.push(bad),
+        };
+        snapshot.plans(Some(name), put_plan).await?;
         let mut namespace = draft.finish(name, &mut self.quarantined);
         if let Some(before) = before {
             namespace.directory = before.directory;
@@ -269,7 +277,11 @@ impl LoadedState {
                 return Ok(false);
             }
             wild |= spec.as_ref().is_some_and(|spec| check::wildcards(spec) > 0);
-            match (rules.binary_search_by(|rule| name_of(rule).cmp(id)), spec) {
+            let place = rules.binary_search_by(|rule| name_of(rule).cmp(id));
+            if place.is_ok_and(|place| rules.get(place).is_some_and(|rule| rule.plan.is_some())) {
+                return Ok(false); // a plan has a rule of this name
+            }
+            match (place, spec) {
                 (Ok(place), Some(spec)) => {
                     rules.get_mut(place).into_iter().for_each(|rule| *rule = Arc::new(spec.clone()))
                 }
@@ -330,17 +342,21 @@ fn is_respelled(client_key: &str, form: Normalize) -> bool {
     form != Normalize::None && !client_key.is_ascii()
 }
 
+/// True for rows that are read with the rules of their namespace.
+fn is_of_rules(bad: &Quarantined) -> bool {
+    matches!(bad.kind, RecordKind::Rule | RecordKind::RuleMode | RecordKind::Plan)
+}
+
 fn client(record: &ClientRecord) -> ClientSpec {
+    // A name alone needs no reader: there may be a million clients.
+    let plan = match &record.draft.plan {
+        Some(Value::String(name)) => Some(PlanSchedule::always(name)),
+        Some(_) => document::client(&record.client_key, &record.draft).ok().and_then(|spec| spec.plan),
+        None => None,
+    };
     let attributes = record.draft.attributes.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let (tier, org) = (record.draft.tier.clone(), record.draft.organisation.clone());
-    ClientSpec {
-        client_key: record.client_key.clone(),
-        at: SourcePosition::default(),
-        tier,
-        org,
-        plan: None,
-        attributes,
-    }
+    ClientSpec { client_key: record.client_key.clone(), at: SourcePosition::default(), tier, org, plan, attributes }
 }
 
 fn overriding(record: &OverrideRecord) -> OverrideSpec {

@@ -8,9 +8,9 @@ use tollgate_ruleset::Directory;
 /// The content of one namespace.
 #[derive(Clone, Debug)]
 pub struct LoadedNamespace {
-    /// Its settings, without rules, clients and overrides.
+    /// Its settings and plans, without rules, clients and overrides.
     pub settings: Arc<RuleFile>,
-    /// Its rules, sorted by id; disabled rules have the mode off. Unchanged rules are shared with the previous
+    /// Its rules and those of its plans, sorted by id; disabled rules have the mode off. Unchanged rules are shared with the previous
     /// generation, so that they are not compiled again.
     pub rules: Arc<Vec<Arc<RuleSpec>>>,
     /// Some rule replaces others by name: rules cannot be validated one by one.

@@ -125,6 +125,7 @@ pub(super) static CLIENTS: CopiedTable = CopiedTable {
         ("client_key", Text),
         ("tier", Text),
         ("organisation", Text),
+        ("plan", Text),
         ("attributes", Document),
         ("created_at", Time),
         ("updated_at", Time),
@@ -132,6 +133,23 @@ pub(super) static CLIENTS: CopiedTable = CopiedTable {
     ],
     key: 2,
     about: &["namespace", "client_key"],
+};
+
+pub(super) static PLANS: CopiedTable = CopiedTable {
+    name: "rate_limit_plans",
+    columns: &[
+        ("namespace", Text),
+        ("plan_id", Text),
+        ("extends", Text),
+        ("is_default", Bool),
+        ("limits", Document),
+        ("description", Text),
+        ("created_at", Time),
+        ("updated_at", Time),
+        ("version", Int),
+    ],
+    key: 2,
+    about: &["namespace"],
 };
 
 pub(super) static TOKENS: CopiedTable = CopiedTable {

@@ -69,6 +69,7 @@ pub(super) async fn namespaces(tx: &mut Tx) -> Result<Vec<(String, NamespaceDraf
          WHERE over.namespace IS NOT NULL) \
          SELECT namespace FROM leap WHERE namespace IS NOT NULL UNION SELECT namespace FROM rate_limit_rules \
          UNION SELECT namespace FROM over WHERE namespace IS NOT NULL \
+         UNION SELECT namespace FROM rate_limit_plans \
          UNION SELECT namespace FROM rate_limit_namespaces ORDER BY namespace"
     );
     let mut namespaces = Vec::new();

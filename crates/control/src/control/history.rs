@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{AuditRecord, Control};
 use crate::audit::{self, AuditRow};
 use crate::db::{Sql, SqlRow, Tx, sql};
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft, document};
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, PlanDraft, RuleDraft, RuleModeDraft, document};
 use crate::{Change, Edit, Error, Precondition, RecordKind, Result};
 
 /// Most records that may differ between two compared generations.
@@ -50,13 +50,7 @@ impl Control {
             let what = kind.name();
             return Err(Error::Conflict(format!("change {number} is of a {what}, which is not reverted this way")));
         };
-        match &mut edit {
-            Edit::Rule { expect, .. }
-            | Edit::Override { expect, .. }
-            | Edit::RuleMode { expect, .. }
-            | Edit::Client { expect, .. }
-            | Edit::Namespace { expect, .. } => *expect = expected,
-        }
+        edit.set_expected(expected);
         Ok((change.namespace, edit))
     }
 
@@ -142,6 +136,9 @@ fn revert(change: &Change) -> Result<Option<Edit>> {
             let to = to.filter(|draft| document::client(&id, draft).is_ok());
             Edit::Client { namespace, client_key: id, to, expect }
         }
+        RecordKind::Plan => {
+            Edit::Plan { namespace, plan_id: id, to: before.map(PlanDraft::from_json).transpose()?, expect }
+        }
         RecordKind::Namespace => {
             Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()?, expect }
         }
@@ -153,7 +150,7 @@ fn revert(change: &Change) -> Result<Option<Edit>> {
 fn apply_order(edit: &Edit) -> u8 {
     match edit {
         Edit::Namespace { .. } => 0,
-        Edit::Rule { to: Some(_), .. } => 1,
+        Edit::Rule { to: Some(_), .. } | Edit::Plan { .. } => 1,
         Edit::Override { .. } | Edit::RuleMode { .. } => 2,
         Edit::Rule { to: None, .. } => 3,
         Edit::Client { .. } => 4,

@@ -8,6 +8,7 @@ mod history;
 mod listing;
 mod mode;
 mod overrides;
+mod plans;
 mod rule_modes;
 mod rules;
 mod snapshot;

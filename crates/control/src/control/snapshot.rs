@@ -14,7 +14,8 @@ use super::{Control, FleetState};
 use crate::db::{Sql, SqlRow, Tx, sql};
 use crate::error::field_error;
 use crate::record::{
-    ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, RuleRow, StoredRecord, document,
+    ClientRecord, NamespaceDraft, OverrideRecord, PlanRecord, RuleModeRecord, RuleRecord, RuleRow, StoredRecord,
+    document,
 };
 use crate::{Enforcement, Error, FieldError, RecordKind, Result};
 
@@ -59,7 +60,7 @@ pub struct ChangedKeys {
     pub state: FleetState,
     /// Anything may have changed: a refresh was requested, or the audit does not tell.
     pub everything: bool,
-    /// Namespaces whose settings, or modes of rules, changed.
+    /// Namespaces whose settings, plans, or modes of rules, changed.
     pub namespaces: BTreeSet<String>,
     /// Namespace and id of rules that were created, changed or deleted.
     pub rules: BTreeSet<(String, String)>,
@@ -176,6 +177,15 @@ impl Snapshot {
         self.each(namespace, Ok, &mut take).await
     }
 
+    /// The plans of one namespace or of all.
+    pub async fn plans(
+        &mut self,
+        namespace: Option<&str>,
+        mut take: impl FnMut(Result<PlanRecord, Quarantined>),
+    ) -> Result<()> {
+        self.each(namespace, Ok, &mut take).await
+    }
+
     /// One rule, if it exists. It is not validated.
     pub async fn rule(&mut self, namespace: &str, id: &str) -> Result<Option<Result<RuleRecord, Quarantined>>> {
         let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
@@ -250,7 +260,9 @@ impl ChangedKeys {
     fn add(&mut self, row: &SqlRow) -> Result<()> {
         let (namespace, id): (String, String) = (row.get(1)?, row.get(2)?);
         match RecordKind::named(&row.get::<String>(0)?) {
-            Some(RecordKind::Namespace | RecordKind::RuleMode) => drop(self.namespaces.insert(namespace)),
+            Some(RecordKind::Namespace | RecordKind::RuleMode | RecordKind::Plan) => {
+                _ = self.namespaces.insert(namespace)
+            }
             Some(RecordKind::Rule) => drop(self.rules.insert((namespace, id))),
             Some(RecordKind::Client) => drop(self.clients.insert((namespace, id))),
             Some(RecordKind::Override) => {

@@ -11,7 +11,9 @@ use super::history::{content, unreadable};
 use super::{Control, tokens};
 use crate::db::{Sql, SqlRow, Tx, sql};
 use crate::edit::fleet_change;
-use crate::record::{ClientRecord, NamespaceRow, OverrideRecord, RuleModeRecord, RuleRow, StoredRecord, document};
+use crate::record::{
+    ClientRecord, NamespaceRow, OverrideRecord, PlanRecord, RuleModeRecord, RuleRow, StoredRecord, document,
+};
 use crate::write_tx::WriteTx;
 use crate::{Author, Change, Error, RecordKind, Result};
 
@@ -117,6 +119,10 @@ async fn record_edit(write: &mut WriteTx, edit: &SqlEdit) -> Result<Changed> {
         }
         RecordKind::RuleMode => {
             record_row::<RuleModeRecord>(write, edit, "UPDATE rate_limit_rule_modes SET version = ", |_| true).await
+        }
+        // Invalid plans are found when their namespace is read.
+        RecordKind::Plan => {
+            record_row::<PlanRecord>(write, edit, "UPDATE rate_limit_plans SET version = ", |_| true).await
         }
         RecordKind::Namespace => {
             record_row::<NamespaceRow>(write, edit, "UPDATE rate_limit_namespaces SET version = ", |_| true).await

@@ -41,6 +41,11 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0005_writers.sql"),
         include_str!("../../migrations/postgres/0005_writers.sql"),
     ),
+    (
+        "plans",
+        include_str!("../../migrations/sqlite/0006_plans.sql"),
+        include_str!("../../migrations/postgres/0006_plans.sql"),
+    ),
 ];
 
 /// Not sqlx's default, which another program may use in the same database.

@@ -17,6 +17,8 @@ pub struct ClientDraft {
     pub tier: Option<String>,
     /// Its organisation.
     pub organisation: Option<String>,
+    /// Its plan: a name, or a list of steps, as in a rules file.
+    pub plan: Option<Value>,
     /// Further attributes that rules match on.
     pub attributes: BTreeMap<String, String>,
 }
@@ -41,7 +43,7 @@ pub struct ClientRecord {
 impl ClientRecord {
     /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
-        json!({
+        let mut json = json!({
             "client_key": self.client_key,
             "namespace": self.namespace,
             "tier": self.draft.tier,
@@ -50,7 +52,12 @@ impl ClientRecord {
             "created_at": self.created_at.to_string(),
             "updated_at": self.updated_at.to_string(),
             "version": self.version,
-        })
+        });
+        // Absent without a plan, as in audit rows from before plans.
+        if let (Value::Object(members), Some(plan)) = (&mut json, &self.draft.plan) {
+            members.insert("plan".to_owned(), plan.clone());
+        }
+        json
     }
 }
 
@@ -61,22 +68,51 @@ impl ClientDraft {
         Ok(ClientDraft {
             tier: json.maybe_text("tier")?,
             organisation: json.maybe_text("organisation")?,
+            plan: json.0.get("plan").filter(|plan| !plan.is_null()).cloned(),
             attributes: json.texts("attributes")?,
         })
     }
 }
 
+/// The plan as its column holds it: a name as it is, steps as a JSON list.
+fn plan_text(plan: &Value) -> String {
+    match plan {
+        Value::String(name) => name.clone(),
+        Value::Array(_) => plan.to_string(),
+        step => json!([step]).to_string(),
+    }
+}
+
+/// The plan of a column; a text that is not a list is a name.
+fn plan_value(text: String) -> Value {
+    match text.starts_with('[').then(|| serde_json::from_str(&text)) {
+        Some(Ok(steps)) => steps,
+        _ => Value::String(text),
+    }
+}
+
+/// The names of all plans of a client.
+pub(crate) fn client_plans(draft: &ClientDraft) -> impl Iterator<Item = String> + use<> {
+    let steps = match &draft.plan {
+        Some(Value::Array(steps)) => steps.clone(),
+        Some(step) => vec![step.clone()],
+        None => Vec::new(),
+    };
+    let name = |step: Value| step.get("plan").unwrap_or(&step).as_str().map(str::to_owned);
+    steps.into_iter().filter_map(name)
+}
+
 impl StoredRecord for ClientRecord {
     const KIND: RecordKind = RecordKind::Client;
     const TABLE: TableSql = TableSql {
-        select: "SELECT namespace, client_key, tier, organisation, attributes, created_at, updated_at, version \
+        select: "SELECT namespace, client_key, tier, organisation, plan, attributes, created_at, updated_at, version \
                  FROM clients",
         id: "client_key",
-        insert: "INSERT INTO clients (namespace, client_key, tier, organisation, attributes, created_at, updated_at, \
-                 version) VALUES ",
-        row: "(?, ?, ?, ?, ?, ?, ?, ?)",
+        insert: "INSERT INTO clients (namespace, client_key, tier, organisation, plan, attributes, created_at, \
+                 updated_at, version) VALUES ",
+        row: "(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         replace: " ON CONFLICT (namespace, client_key) DO UPDATE SET tier = excluded.tier, \
-                  organisation = excluded.organisation, attributes = excluded.attributes, \
+                  organisation = excluded.organisation, plan = excluded.plan, attributes = excluded.attributes, \
                   created_at = excluded.created_at, updated_at = excluded.updated_at, version = excluded.version",
         delete: "DELETE FROM clients",
     };
@@ -88,12 +124,13 @@ impl StoredRecord for ClientRecord {
             draft: ClientDraft {
                 tier: row.get(2)?,
                 organisation: row.get(3)?,
-                attributes: texts(&row.get::<Json>(4)?.0)
+                plan: row.get::<Option<String>>(4)?.map(plan_value),
+                attributes: texts(&row.get::<Json>(5)?.0)
                     .ok_or_else(|| Error::Unexpected("column attributes: should hold an object of texts".to_owned()))?,
             },
-            created_at: row.get(5)?,
-            updated_at: row.get(6)?,
-            version: row.get(7)?,
+            created_at: row.get(6)?,
+            updated_at: row.get(7)?,
+            version: row.get(8)?,
         })
     }
 
@@ -104,6 +141,7 @@ impl StoredRecord for ClientRecord {
             (&self.client_key).into(),
             self.draft.tier.as_ref().into(),
             self.draft.organisation.as_ref().into(),
+            self.draft.plan.as_ref().map(plan_text).as_ref().into(),
             json!(self.draft.attributes).into(),
         ];
         values.extend(stamp.values());

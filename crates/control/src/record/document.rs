@@ -10,9 +10,9 @@ use tollgate_rules::document::{self, NamespaceSettings};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::problem::{Problem, quote};
 use tollgate_rules::yaml::{DEPTH_MAX, SCALAR_BYTES_MAX, YamlNode};
-use tollgate_rules::{ClientSpec, OverrideSpec, RuleSpec};
+use tollgate_rules::{ClientSpec, OverrideSpec, PlanSpec, RuleSpec, plan as plans};
 
-use super::{ClientDraft, NamespaceDraft, OverrideDraft};
+use super::{ClientDraft, NamespaceDraft, OverrideDraft, PlanDraft, PlanRecord};
 use crate::FieldError;
 use crate::error::field_error;
 
@@ -79,10 +79,12 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
     for (field, text) in texts.chain(attributes) {
         short_text(&field, text, VALUE_BYTES_MAX, &mut faults);
     }
+    draft.plan.iter().for_each(|plan| plain_text("plan", plan, 1, &mut faults));
     if !faults.is_empty() {
         return Err(faults);
     }
     let mut entries = vec![("client_key", YamlNode::text(client_key))];
+    entries.extend(draft.plan.as_ref().map(|plan| ("plan", node(plan))));
     entries.extend(draft.tier.as_ref().map(|tier| ("tier", YamlNode::text(tier))));
     entries.extend(draft.organisation.as_ref().map(|organisation| ("org", YamlNode::text(organisation))));
     if !draft.attributes.is_empty() {
@@ -90,6 +92,41 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
         entries.push(("attributes", YamlNode::map(attributes)));
     }
     document::client(&YamlNode::map(entries)).map_err(|problems| renamed(problems, &[("org", "organisation")]))
+}
+
+/// Reads the draft of a plan with this name.
+pub(crate) fn plan(
+    plan_id: &str,
+    draft: &PlanDraft,
+    settings: &NamespaceSettings,
+) -> Result<PlanSpec, Vec<FieldError>> {
+    let mut faults = Vec::new();
+    if !plans::is_plan_name(plan_id) {
+        let message = format!("{} cannot be the name of a plan", quote(plan_id));
+        faults.push(field_error("plan_id", "bad-name", &message, plans::PLAN_NAME_HELP));
+    }
+    if draft.limits.iter().map(bytes).sum::<usize>() > RULE_BYTES_MAX {
+        faults.push(too_large("limits", "limits", RULE_BYTES_MAX));
+    }
+    short_text("description", &draft.description, REASON_BYTES_MAX, &mut faults);
+    draft.extends.iter().for_each(|name| short_text("extends", name, VALUE_BYTES_MAX, &mut faults));
+    draft.limits.iter().for_each(|limit| plain_text("limits", limit, 1, &mut faults));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut entries = vec![("limits", YamlNode::list(draft.limits.iter().map(node)))];
+    entries.extend(draft.extends.as_ref().map(|name| ("extends", YamlNode::text(name))));
+    entries.extend(draft.is_default.then(|| ("default", YamlNode::plain(true))));
+    entries.extend((!draft.description.is_empty()).then(|| ("description", YamlNode::text(&draft.description))));
+    let read = document::plan(plan_id, &YamlNode::map(entries), settings);
+    read.map_err(|problems| problems.into_iter().map(FieldError::from).collect())
+}
+
+impl PlanRecord {
+    /// The specification of the plan under the settings of its namespace, or all errors.
+    pub fn spec(&self, namespace: &NamespaceDraft) -> Result<PlanSpec, Vec<FieldError>> {
+        plan(&self.plan_id, &self.draft, &settings(namespace))
+    }
 }
 
 /// Validates an override by itself.

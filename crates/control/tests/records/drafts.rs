@@ -70,6 +70,7 @@ pub fn change_set(edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
         idempotency_key: None,
         dependents: Dependents::Delete,
         file_rules: Vec::new(),
+        file_plans: Vec::new(),
     }
 }
 

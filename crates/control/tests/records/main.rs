@@ -23,6 +23,7 @@ mod forms;
 mod low_role;
 mod names;
 mod odd;
+mod plans;
 mod quarantine;
 mod replay;
 mod rollback;

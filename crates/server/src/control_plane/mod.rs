@@ -17,6 +17,7 @@ use tollgate_control::{Author, Control};
 use tollgate_core::{Clock, Secret};
 use tollgate_engine::Engine;
 use tollgate_rules::RuleSpec;
+use tollgate_ruleset::Rule;
 use tracing::{debug, error};
 
 pub(crate) use self::mode_file::ModeFile;
@@ -196,13 +197,21 @@ impl ControlPlane {
         let engine = self.parts.engine.clone();
         let file_rule = move |namespace: &str, name: &str| {
             let rules = engine.rules();
-            let rule = rules.rules.rule_named(namespace, name).filter(|rule| rule.file_name.is_some())?;
-            Some(RuleSpec { name: Some(rule.name.clone()), ..RuleSpec::clone(&rule.spec) })
+            let spec = |rule: &Rule| RuleSpec { name: Some(rule.name.clone()), ..RuleSpec::clone(&rule.spec) };
+            if let Some(rule) = rules.rules.rule_named(namespace, name) {
+                return rule.file_name.iter().map(|_| spec(rule)).collect();
+            }
+            let of_file =
+                rules.rules.rules().iter().filter(|rule| rule.namespace == namespace && rule.file_name.is_some());
+            let in_plans = |rule: &&Rule| rule.spec.plan.as_ref().is_some_and(|origin| origin.name == name);
+            of_file.filter(in_plans).map(spec).collect()
         };
         let (publisher, mode_file) = (self.parts.publisher.clone(), self.mode_file.clone());
+        let plans = publisher.clone();
         tollgate_admin::NodeHooks {
             changed: Box::new(changed),
             status: Box::new(status),
+            file_plans: Box::new(move || plans.file_plans()),
             file_rules: Box::new(move || publisher.file_rules()),
             file_rule: Box::new(file_rule),
             persist_mode: Box::new(move |mode, since| {

@@ -8,11 +8,17 @@ use tollgate_ruleset::EnvoyRule;
 use tollgate_ruleset::{Rule, RuleSet};
 
 use tollgate_admin::{FileKind, FileRule, to_object};
+use tollgate_service::plans::PlanDocument;
 
 /// The rules of a rules file, by their names in decisions.
 pub(super) fn of_file(rules: &RuleSet, file: &RuleFile, tree: &YamlNode) -> Vec<FileRule> {
     let named = rules.rules().iter().zip(document::all_rules_of(tree));
     named.map(|(rule, node)| listed(rule, FileKind::Rules, document_of(rule, node, file))).collect()
+}
+
+/// The plans of a rules file.
+pub(super) fn plans_of_file(file: &RuleFile, tree: &YamlNode) -> Vec<PlanDocument> {
+    PlanDocument::of_file(file, tree, file.file_name.as_deref().unwrap_or_default(), to_object)
 }
 
 /// The rules of Envoy's files, without the rule for limits that come with requests.

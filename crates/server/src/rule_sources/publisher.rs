@@ -24,6 +24,7 @@ use tollgate_engine::Engine;
 use tollgate_rules::{Normalize, RuleFile, RuleSpec, shrinkage};
 use tollgate_ruleset::Directory;
 use tollgate_ruleset::{CompileOptions, DomainRules, NamespaceRules, RuleSet, generated_names, stable_names};
+use tollgate_service::plans::PlanDocument;
 use tollgate_service::store::ConfiguredStore;
 use tollgate_telemetry::DecisionMetrics;
 use tracing::{error, info, warn};
@@ -44,6 +45,7 @@ pub struct RulePublisher {
     options: CompileOptions,
     inputs: Mutex<RuleInputs>,
     listed: ArcSwap<Vec<FileRule>>,
+    plans: ArcSwap<Vec<PlanDocument>>,
 }
 
 /// The rules of each source.
@@ -52,6 +54,8 @@ struct RuleInputs {
     file: Option<Arc<RuleFile>>,
     /// The file's rules as the admin API lists them.
     listed: Vec<FileRule>,
+    /// The file's plans, likewise.
+    plans: Arc<Vec<PlanDocument>>,
     domains: EnvoyDomains,
     database: Option<Arc<LoadedState>>,
     /// The file's rules, until the start is over.
@@ -68,12 +72,18 @@ impl RulePublisher {
         metrics: Arc<DecisionMetrics>,
         options: CompileOptions,
     ) -> RulePublisher {
-        RulePublisher { engine, metrics, options, inputs: Mutex::default(), listed: ArcSwap::default() }
+        let (listed, plans) = (ArcSwap::default(), ArcSwap::default());
+        RulePublisher { engine, metrics, options, inputs: Mutex::default(), listed, plans }
     }
 
     /// The rules of all files, which the API lists and does not change.
     pub fn file_rules(&self) -> Arc<Vec<FileRule>> {
         self.listed.load_full()
+    }
+
+    /// The plans of the rules file, which the API lists and does not change.
+    pub fn file_plans(&self) -> Arc<Vec<PlanDocument>> {
+        self.plans.load_full()
     }
 
     /// The IPv6 prefix length and the Unicode form of client keys, if the file sets them for this namespace.
@@ -94,6 +104,7 @@ impl RulePublisher {
         let Written { rules, file, tree } = written;
         let mut inputs = self.inputs.lock();
         inputs.listed = listed::of_file(&rules, &file, &tree);
+        inputs.plans = Arc::new(listed::plans_of_file(&file, &tree));
         (inputs.file, inputs.held) = (Some(Arc::new(file)), Some(rules));
         self.list(&inputs);
     }
@@ -122,6 +133,7 @@ impl RulePublisher {
     pub fn file(&self, written: Written) -> Result<u64, RuleSourceError> {
         let Written { rules, file, tree } = written;
         let listed = listed::of_file(&rules, &file, &tree);
+        let plans = Arc::new(listed::plans_of_file(&file, &tree));
         let mut inputs = self.inputs.lock();
         if let Some(problem) = inputs.file.as_ref().and_then(|before| shrinkage(before, &file)) {
             return Err(RuleSourceError::Shrunk(problem));
@@ -131,7 +143,7 @@ impl RulePublisher {
             inputs.file = before;
             return Err(conflict);
         }
-        inputs.listed = listed;
+        (inputs.listed, inputs.plans) = (listed, plans);
         self.list(&inputs);
         if inputs.database.is_none() && inputs.domains.domains.is_empty() {
             return Ok(self.publish(&mut inputs, rules, 0));
@@ -235,6 +247,7 @@ impl RulePublisher {
     /// Updates the list of file rules.
     fn list(&self, inputs: &RuleInputs) {
         self.listed.store(Arc::new(inputs.listed.iter().chain(&inputs.domains.listed).cloned().collect()));
+        self.plans.store(inputs.plans.clone());
     }
 
     fn publish(&self, inputs: &mut RuleInputs, rules: RuleSet, at_least: u64) -> u64 {
@@ -279,12 +292,19 @@ impl Assembled<'_> {
     }
 }
 
-/// The file with the modes that the database sets for rules of its namespace.
+/// The file with the modes that the database sets for rules of its namespace, and with the plans of the database that the
+/// file does not have. A default plan of the file comes first.
 fn switched<'a>(file: &'a RuleFile, database: &RuleFile) -> Cow<'a, RuleFile> {
-    match database.modes.is_empty() {
-        true => Cow::Borrowed(file),
-        false => Cow::Owned(RuleFile { modes: database.modes.clone(), ..file.clone() }),
+    if database.modes.is_empty() && database.plans.is_empty() {
+        return Cow::Borrowed(file);
     }
+    let beside = database.plans.iter().filter(|plan| !has_plan(file, &plan.name)).cloned();
+    let plans = file.plans.iter().cloned().chain(beside).collect();
+    Cow::Owned(RuleFile { modes: database.modes.clone(), plans, ..file.clone() })
+}
+
+fn has_plan(file: &RuleFile, name: &str) -> bool {
+    file.plans.iter().any(|plan| plan.name == name)
 }
 
 /// The rules of the database that the file does not hide by name.
@@ -302,7 +322,8 @@ fn beside<'a>(
         folded.clear();
         folded.push_str(rule.name.as_deref().unwrap_or_default());
         folded.make_ascii_lowercase();
-        names.contains(&folded)
+        // A plan of the file hides the whole plan of that name.
+        names.contains(&folded) || rule.plan.as_ref().is_some_and(|origin| has_plan(file, &origin.plan))
     };
     let taken = rules.iter().enumerate().filter(|(_, rule)| is_taken(rule));
     let taken: BTreeSet<usize> = taken.map(|(place, _)| place).collect();

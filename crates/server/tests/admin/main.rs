@@ -12,6 +12,7 @@ mod history;
 mod modes;
 mod overrides;
 mod permissions;
+mod plans;
 mod rig;
 mod rules;
 mod secrets;

@@ -96,6 +96,7 @@ fn path(endpoint: &AdminEndpoint) -> String {
     let fill = |part: &'static str| match part {
         "{rule_id}" => "fixture",
         "{override_id}" => "fixture",
+        "{plan_id}" => "fixture",
         "{client_key}" => "key:fixture",
         "{generation}" => "1",
         "{token_id}" => "nobody",
@@ -134,6 +135,8 @@ fn body(endpoint: &AdminEndpoint, until: &str) -> (&'static str, String) {
         "OverridePatch" => json!({ "max_requests": 9 }),
         "ClientInput" => json!({ "client_key": "key:new", "tier": "free" }),
         "ClientBody" | "ClientPatch" => json!({ "tier": "pro" }),
+        "PlanInput" => json!({ "plan_id": "new" }),
+        "PlanBody" | "PlanPatch" => json!({ "description": "other" }),
         "TokenInput" => json!({ "name": "made", "role": "viewer", "namespaces": ["other"] }),
         "ModeInput" | "RuleModeInput" => json!({ "mode": "enforce" }),
         "ExplainInput" => json!({ "client_key": "user:1" }),
@@ -148,6 +151,7 @@ async fn fixtures(rig: &Rig) {
     rig.send("POST", "/v1/clients", json!({ "client_key": "key:fixture", "tier": "free" })).await.expect(201);
     let change = json!({ "override_id": "fixture", "client_key": "key:fixture", "rule_id": "fixture", "max_requests": 5, "valid_until": until });
     rig.send("POST", "/v1/overrides", change).await.expect(201);
+    rig.send("POST", "/v1/plans", json!({ "plan_id": "fixture" })).await.expect(201);
 }
 
 /// True if a response shows no record.

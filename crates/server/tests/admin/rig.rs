@@ -292,7 +292,8 @@ fn node(world: &Arc<World>) -> NodeHooks {
         changed: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
-        file_rule: Box::new(move |namespace, name| filed.rule(namespace, name)),
+        file_plans: Box::new(Arc::default),
+        file_rule: Box::new(move |namespace, name| filed.rule(namespace, name).into_iter().collect()),
         persist_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),
     }
 }

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value};
 
-use crate::admin::{AdminClient, ChangeArgs, ScopeArgs, idempotency_key};
-use crate::client::{ApiCall, ApiProblem, ApiResponse};
+use crate::admin::{ChangeArgs, ScopeArgs, idempotency_key};
+use crate::client::ApiProblem;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -48,21 +48,34 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     if fields.is_empty() {
         bail!("nothing to set: use --tier paid, --org acme or --attribute region=eu");
     }
-    let mut admin = args.scope.admin()?;
-    let path = ["v1", "clients", &args.client_key];
+    update(&args.client_key, |_| fields.clone(), &args.scope, &args.change, out)
+}
+
+/// Creates or updates a client: `fields` are a merge patch for its present state.
+pub fn update(
+    client_key: &str,
+    fields: impl Fn(&Value) -> Map<String, Value>,
+    scope: &ScopeArgs,
+    change: &ChangeArgs,
+    out: &mut Output,
+) -> Result<Exit> {
+    let mut admin = scope.admin()?;
+    let path = ["v1", "clients", client_key];
     let (before, call) = match admin.fetch(&path) {
         Ok((before, etag)) => {
             let call = admin.call(Method::PATCH, &path).if_match(&etag);
-            (before, call.merge_patch(Value::from(fields).to_string()))
+            let patch = Value::from(fields(&before)).to_string();
+            (before, call.merge_patch(patch))
         }
         Err(error) if is_absent(&error) => {
             let call = admin.call(Method::POST, &["v1", "clients"]).idempotency_key(&idempotency_key()?);
-            (Value::Null, call.json(without_blanks(args, fields).to_string()))
+            (Value::Null, call.json(without_blanks(client_key, fields(&Value::Null)).to_string()))
         }
         Err(error) => return Err(error),
     };
-    let response = send(&mut admin, &before, &args.change.call(call))?;
-    args.change.print_update(("client", &args.client_key), &before, &response, out)?;
+    let call = change.call(call);
+    let response = if before.is_null() { admin.send_once(&call)? } else { admin.send(&call)? };
+    change.print_update(("client", client_key), &before, &response, out)?;
     Ok(Exit::Ok)
 }
 
@@ -86,17 +99,13 @@ fn is_absent(error: &anyhow::Error) -> bool {
 }
 
 /// The fields of a new client, without those to remove.
-fn without_blanks(args: &Args, mut fields: Map<String, Value>) -> Value {
+fn without_blanks(client_key: &str, mut fields: Map<String, Value>) -> Value {
     if let Some(Value::Object(attributes)) = fields.get_mut("attributes") {
         attributes.retain(|_, value| !value.is_null());
     }
     fields.retain(|_, value| !value.is_null());
-    fields.insert("client_key".to_owned(), args.client_key.as_str().into());
+    fields.insert("client_key".to_owned(), client_key.into());
     fields.into()
-}
-
-fn send(admin: &mut AdminClient, before: &Value, call: &ApiCall) -> Result<ApiResponse> {
-    if before.is_null() { admin.send_once(call) } else { admin.send(call) }
 }
 
 fn attribute(text: &str) -> Result<(String, String), String> {

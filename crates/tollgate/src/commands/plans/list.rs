@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use tollgate_service::plans::rules;
 
 use super::source::PlanSourceArgs;
 use crate::admin::ListTable;
@@ -22,12 +23,13 @@ pub struct Args {
 
 const HELP: &str = r#"RULES counts the rules that a plan has, inherited ones included.
 
-Example:
+Examples:
+  tollgate plans list
   tollgate plans list --rules examples/plans.yaml
 
 Exit codes:
   0  listed, even if there are none
-  2  wrong usage, an unreadable or invalid file"#;
+  2  wrong usage, an unreadable or invalid file, no response"#;
 
 /// Prints the plans.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
@@ -46,15 +48,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         .print_entries(&plans, out)
 }
 
-/// The rules that a plan has.
-pub fn rules(plan: &Value) -> &[Value] {
-    plan.get("rules").and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-/// `plan pro, extends free: 3 rules (file plans.yaml:9)`
+/// `plan pro, extends free, 3 rules: for teams (file plans.yaml:9)`
 pub fn heading(plan: &Value) -> String {
     let extends = plan.get("extends").and_then(Value::as_str).map(|name| format!(", extends {name}"));
     let default = if plan.get("default") == Some(&Value::Bool(true)) { ", default" } else { "" };
     let (name, extends) = (member(plan, "plan_id"), extends.unwrap_or_default());
-    format!("plan {name}{extends}{default}: {} ({})", count(rules(plan).len(), "rule"), source_words(plan))
+    let about = plan.get("description").and_then(Value::as_str).filter(|text| !text.is_empty());
+    let about = about.map(|about| format!(": {about}")).unwrap_or_default();
+    format!("plan {name}{extends}{default}, {}{about} ({})", count(rules(plan).len(), "rule"), source_words(plan))
 }

@@ -1,5 +1,6 @@
 //! `tollgate plans ...`: named sets of rules, and the clients that have them.
 
+pub mod assign;
 pub mod diff;
 pub mod list;
 pub mod show;
@@ -21,6 +22,8 @@ pub enum Command {
     Show(Box<show::Args>),
     /// Compare the rules of two plans
     Diff(Box<diff::Args>),
+    /// Assign a plan to a client or an organisation, from a date if need be
+    Assign(Box<assign::Args>),
 }
 
 /// Runs a command.
@@ -29,5 +32,6 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
         Command::List(args) => list::run(args, out),
         Command::Show(args) => show::run(args, out),
         Command::Diff(args) => diff::run(args, out),
+        Command::Assign(args) => assign::run(args, out),
     }
 }

@@ -1,9 +1,9 @@
 //! `tollgate plans show PLAN`
 
 use anyhow::Result;
-use serde_json::Value;
+use tollgate_service::plans::rules;
 
-use super::list::{heading, rules};
+use super::list::heading;
 use super::source::PlanSourceArgs;
 use crate::admin::ListTable;
 use crate::exit::Exit;
@@ -29,12 +29,13 @@ those of the plans that it extends. FROM is the plan that contains the rule; RUL
 name within plans, which an override of any plan can use, and FROM.RULE is the rule's
 name in decisions.
 
-Example:
+Examples:
+  tollgate plans show pro
   tollgate plans show pro --rules examples/plans.yaml
 
 Exit codes:
   0  printed
-  2  no such plan, wrong usage, an unreadable or invalid file"#;
+  2  no such plan, wrong usage, an unreadable or invalid file, no response"#;
 
 /// Prints the plan.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
@@ -44,9 +45,6 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     out.line(&visible(&heading(&plan)))?;
-    if let Some(description) = plan.get("description").and_then(Value::as_str).filter(|text| !text.is_empty()) {
-        out.line(&visible(description))?;
-    }
     ListTable::new("rules", "no rules: nothing limits clients of this plan")
         .field("RULE", "name")
         .column("LIMIT", limit_words)

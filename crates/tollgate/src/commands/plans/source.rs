@@ -1,27 +1,36 @@
-//! Where the plans are: in a rules file.
+//! Where the plans are: in a rules file, or on a server.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;
-use tollgate_rules::{document, nearest};
+use tollgate_rules::nearest;
 use tollgate_service::plans::PlanDocument;
 
+use crate::admin::ScopeArgs;
 use crate::document::object;
 use crate::input;
 
 /// The flags that say where plans are.
 #[derive(Debug, clap::Args)]
 pub struct PlanSourceArgs {
-    /// The rules file that contains the plans
+    /// Read the plans of this rules file instead of a server
     #[arg(long, value_name = "FILE")]
-    rules: PathBuf,
+    rules: Option<PathBuf>,
+    #[command(flatten)]
+    scope: ScopeArgs,
 }
 
 impl PlanSourceArgs {
     /// All plans.
     pub fn all(&self) -> Result<Vec<Value>> {
-        of_file(&self.rules)
+        if let Some(file) = &self.rules {
+            return of_file(file);
+        }
+        let mut admin = self.scope.admin()?;
+        let call = admin.get(&["v1", "plans"]);
+        let mut body = admin.send(&call)?.json()?;
+        Ok(body.get_mut("plans").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default())
     }
 
     /// The plans of these names.
@@ -40,27 +49,13 @@ fn plan_id(plan: &Value) -> &str {
 }
 
 fn unknown(name: &str, plans: &[Value]) -> anyhow::Error {
-    let help = match nearest(name, plans.iter().map(plan_id)) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("plans: {}", plans.iter().map(plan_id).collect::<Vec<_>>().join(", ")),
-    };
-    anyhow!("there is no plan `{name}`; {help}")
+    let meant = nearest(name, plans.iter().map(plan_id)).map(|meant| format!(", did you mean `{meant}`?"));
+    anyhow!("there is no plan `{name}`{}", meant.unwrap_or_default())
 }
 
 fn of_file(path: &Path) -> Result<Vec<Value>> {
     let source = input::read(path)?;
     let (file, root) = tollgate_rules::read_with_tree(&source.name, &source.text)?;
-    let trees = file.plans.iter().zip(document::plans_of(&root));
-    let plans = trees.map(|(plan, (_, tree))| PlanDocument {
-        namespace: file.namespace.clone(),
-        plan_id: plan.name.clone(),
-        extends: plan.extends.clone(),
-        is_default: plan.is_default,
-        description: plan.description.clone().unwrap_or_default(),
-        limits: document::limits_of(tree).iter().map(|limit| object(&document::explicit(limit, &file))).collect(),
-        source: "file",
-        location: Some(format!("{}:{}", source.name, plan.at.line)),
-    });
-    let plans: Vec<PlanDocument> = plans.collect();
+    let plans = PlanDocument::of_file(&file, &root, &source.name, object);
     Ok(plans.iter().map(|plan| plan.json(&plans)).collect())
 }
