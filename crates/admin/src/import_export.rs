@@ -1,6 +1,6 @@
 //! Exports a namespace as a rules file, and imports a rules file into a namespace.
 //!
-//! The round trip keeps everything that a rules file can express. Ids of overrides and display names stay in the database;
+//! The round trip keeps everything that a rules file can express. Ids of overrides and grants, and display names stay in the database;
 //! a disabled rule is exported as `mode: off`.
 
 use std::collections::{HashMap, HashSet};
@@ -8,9 +8,11 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use tollgate_control::record::{
-    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, Role, RuleDraft, RuleRecord,
+    ClientDraft, ClientRecord, GrantRecord, NamespaceDraft, OverrideDraft, OverrideRecord, Role, RuleDraft, RuleRecord,
 };
-use tollgate_control::{ClientFilter, Control, Edit, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter};
+use tollgate_control::{
+    ClientFilter, Control, Edit, GrantFilter, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter,
+};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, Problem, RuleFile, document, lint_text, read};
@@ -19,6 +21,7 @@ use tollgate_ruleset::{CompileOptions, RuleSet, stable_names};
 use super::access::AdminAccess;
 use super::call::AdminCall;
 use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::grant_exchange;
 use super::parameter::{DRY_RUN, ParameterKind, parameter};
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
@@ -36,7 +39,7 @@ const FILE_NAME: &str = "rules.yaml";
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
-        detail: "Rules, clients and overrides of the database, as a rules file. It holds client keys, so it is for operators.",
+        detail: "Rules, clients, overrides and grants of the database, as a rules file. It holds client keys, so it is for operators.",
         access: AdminAccess::Needs(Role::Operator),
         responses: &[(200, ResponseContent::Text("application/yaml"))],
         ..AdminEndpoint::get(
@@ -119,6 +122,7 @@ struct StoredNamespace {
     rules: Vec<RuleRecord>,
     clients: Vec<ClientRecord>,
     overrides: Vec<OverrideRecord>,
+    grants: Vec<GrantRecord>,
 }
 
 impl StoredNamespace {
@@ -135,13 +139,18 @@ impl StoredNamespace {
             pieces.take(control.clients(&filter, &page).await?, &mut clients);
         }
         let (mut overrides, mut pieces) = (Vec::new(), Pager::default());
-        let filter = OverrideFilter { namespaces, ..OverrideFilter::default() };
+        let filter = OverrideFilter { namespaces: namespaces.clone(), ..OverrideFilter::default() };
         while let Some(page) = pieces.next() {
             pieces.take(control.overrides(&filter, &page).await?, &mut overrides);
         }
+        let (mut grants, mut pieces) = (Vec::new(), Pager::default());
+        let filter = GrantFilter { namespaces, ..GrantFilter::default() };
+        while let Some(page) = pieces.next() {
+            pieces.take(control.grants(&filter, &page).await?, &mut grants);
+        }
         let settings = control.namespaces().await?.into_iter().find(|(other, _)| other == name);
         let settings = settings.map(|(_, settings)| settings).unwrap_or_default();
-        Ok(StoredNamespace { name: name.to_owned(), settings, rules, clients, overrides })
+        Ok(StoredNamespace { name: name.to_owned(), settings, rules, clients, overrides, grants })
     }
 
     fn tree(&self) -> YamlNode {
@@ -155,11 +164,15 @@ impl StoredNamespace {
         if !self.clients.is_empty() {
             entries.push(("clients", YamlNode::list(self.clients.iter().map(client_tree))));
         }
-        // Overrides of rules in files are not exported: a rules file may only name its own rules.
+        // Overrides and grants of rules in files are not exported: a rules file may only name its own rules.
         let names: HashSet<&str> = self.rules.iter().map(|rule| rule.rule_id.as_str()).collect();
         let mut own = self.overrides.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
         if own.peek().is_some() {
             entries.push(("overrides", YamlNode::list(own.map(override_tree))));
+        }
+        let mut own = self.grants.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
+        if own.peek().is_some() {
+            entries.push(("grants", YamlNode::list(own.map(grant_exchange::tree))));
         }
         YamlNode::map(entries)
     }
@@ -197,6 +210,7 @@ impl StoredNamespace {
         }
         edits.extend(file.file.clients.iter().map(|client| self.client(client)));
         edits.extend(self.override_edits(&file.file.overrides));
+        edits.extend(grant_exchange::edits(&self.name, &self.grants, &file.file.grants));
         edits
     }
 

@@ -1,11 +1,11 @@
-//! Create, read, replace, merge and delete, the same for all resources: rules, overrides and clients.
+//! Create, read, replace, merge and delete, the same for all resources: rules, overrides, grants and clients.
 
 use std::collections::BTreeSet;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use tollgate_control::{AppliedChanges, ChangeSet, Control, Dependents, Edit, Error, Precondition, RecordKind};
-use tollgate_rules::RuleSpec;
+use tollgate_rules::{RuleSpec, nearest};
 
 use super::call::{AdminCall, IfMatch};
 use super::changes;
@@ -210,6 +210,7 @@ pub(super) async fn apply_with(
 fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     let named = edits.iter().filter_map(|edit| match edit {
         Edit::Override { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
+        Edit::Grant { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
         Edit::RuleMode { namespace, rule_id, to: Some(_), .. } => Some((namespace, rule_id)),
         _ => None,
     });
@@ -217,7 +218,23 @@ fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     let find = |(namespace, rule_id): (&String, &String)| {
         (call.state.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
     };
-    named.into_iter().filter_map(find).collect()
+    let mut found: Vec<(String, RuleSpec)> = named.iter().copied().filter_map(find).collect();
+    let of_grants = edits.iter().filter_map(|edit| match edit {
+        Edit::Grant { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
+        _ => None,
+    });
+    // The nearest rule of a file, so that a misspelt one is answered with what may be meant.
+    let unknown = of_grants.filter(|(_, rule_id)| found.iter().all(|(_, spec)| spec.name.as_ref() != Some(rule_id)));
+    let meant: Vec<(String, RuleSpec)> = unknown.filter_map(|grant| nearest_of_files(call, grant)).collect();
+    found.extend(meant);
+    found
+}
+
+fn nearest_of_files(call: &AdminCall<'_>, (namespace, rule_id): (&String, &String)) -> Option<(String, RuleSpec)> {
+    let rules = (call.state.node.file_rules)();
+    let names = rules.iter().filter(|rule| rule.namespace == *namespace).map(|rule| rule.rule_id.as_str());
+    let meant = nearest(rule_id, names)?;
+    (call.state.node.file_rule)(namespace, meant).map(|rule| (namespace.clone(), rule))
 }
 
 /// The response to a change: the new record, or the changes of a dry run.

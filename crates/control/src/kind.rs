@@ -7,6 +7,8 @@ pub enum RecordKind {
     Rule,
     /// An override.
     Override,
+    /// A grant.
+    Grant,
     /// The mode set for a rule.
     RuleMode,
     /// A client.
@@ -23,9 +25,10 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 8] = [
+    pub const ALL: [RecordKind; 9] = [
         RecordKind::Rule,
         RecordKind::Override,
+        RecordKind::Grant,
         RecordKind::RuleMode,
         RecordKind::Client,
         RecordKind::Namespace,
@@ -39,6 +42,7 @@ impl RecordKind {
         match self {
             RecordKind::Rule => "rule",
             RecordKind::Override => "override",
+            RecordKind::Grant => "grant",
             RecordKind::RuleMode => "rule_mode",
             RecordKind::Client => "client",
             RecordKind::Namespace => "namespace",

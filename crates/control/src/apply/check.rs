@@ -30,6 +30,7 @@ impl ChangePlan {
         self.validate_replaces(&mut errors, write).await?;
         self.validate_wildcards(&mut errors, write).await?;
         self.validate_overrides(&mut errors, change_set, write).await?;
+        self.validate_grants(&mut errors, change_set, write).await?;
         match errors.faults.is_empty() {
             true => Ok(()),
             false => Err(Error::Invalid(errors.faults)),
@@ -217,16 +218,20 @@ impl ChangePlan {
     fn add_rules(&self, file: &mut OverrideFile, change_set: &ChangeSet) {
         let names: BTreeSet<String> = file.file.overrides.iter().map(|spec| spec.rule.clone()).collect();
         for name in names {
-            let key = (file.file.namespace.clone(), name);
-            let spec = match (self.specs.get(&key), self.rules.get(&key)) {
-                // A rule of a file shadows one of the same name in the database.
-                _ if let Some(spec) = change_set.file_rule(&key.0, &key.1) => Some(spec.clone()),
-                (Some(spec), _) => Some(spec.clone()),
-                (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
-                (None, None) => None,
-            };
-            file.file.rules.extend(spec.map(|spec| RuleSpec { replaces: Vec::new(), ..spec }));
+            file.file.rules.extend(self.spec_after(&(file.file.namespace.clone(), name), change_set));
         }
+    }
+
+    /// A rule after the edits, of the database or of a file, without `replaces`.
+    pub(super) fn spec_after(&self, key: &RecordKey, change_set: &ChangeSet) -> Option<RuleSpec> {
+        let spec = match (self.specs.get(key), self.rules.get(key)) {
+            // A rule of a file shadows one of the same name in the database.
+            _ if let Some(spec) = change_set.file_rule(&key.0, &key.1) => Some(spec.clone()),
+            (Some(spec), _) => Some(spec.clone()),
+            (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
+            (None, None) => None,
+        };
+        spec.map(|spec| RuleSpec { replaces: Vec::new(), ..spec })
     }
 
     pub(super) fn settings(&self, namespace: &str) -> NamespaceDraft {

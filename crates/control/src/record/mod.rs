@@ -7,6 +7,7 @@ mod audited_json;
 mod client;
 mod columns;
 pub(crate) mod document;
+mod grant;
 mod namespace;
 mod overriding;
 mod rule;
@@ -21,6 +22,7 @@ pub(crate) use rule_row::RuleRow;
 pub(crate) use stored_record::{RowStamp, StoredRecord};
 
 pub use client::{ClientDraft, ClientRecord};
+pub use grant::{GrantDraft, GrantRecord};
 pub use namespace::NamespaceDraft;
 pub use overriding::{OverrideDraft, OverrideRecord};
 pub use rule::{RuleDraft, RuleRecord, rule_warnings};
