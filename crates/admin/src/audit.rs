@@ -13,7 +13,8 @@ use super::problem::AdminProblem;
 use super::response::AdminResponse;
 use tollgate_service::mask::Mask;
 
-const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
+const KINDS: &[&str] =
+    &["rule", "override", "grant", "rule_mode", "client", "namespace", "token", "mode", "everything"];
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {

@@ -93,6 +93,14 @@ impl BodyFields {
         }
     }
 
+    /// A required integer from 0; 0 after a fault.
+    pub fn required_count(&mut self, name: &str, help: &str) -> i64 {
+        if !self.members.contains_key(name) {
+            self.missing(name, help);
+        }
+        self.count(name).unwrap_or_default()
+    }
+
     /// An optional boolean.
     pub fn flag(&mut self, name: &str) -> Option<bool> {
         match self.take(name)? {

@@ -134,6 +134,9 @@ fn example(names: &[&str]) -> &'static str {
         "OverrideInput" => {
             r#" -d '{"client_key":"user:42","rule_id":"orders","max_requests":500,"valid_until":"2026-12-01T00:00:00Z","reason":"launch"}'"#
         }
+        "GrantInput" => {
+            r#" -d '{"client_key":"user:42","rule_id":"tokens-monthly","amount":500000,"reason":"ticket 4711"}'"#
+        }
         "OverridePatch" => r#" -d '{"valid_until":"2027-01-01T00:00:00Z"}'"#,
         "ClientInput" => r#" -d '{"client_key":"key:abc","tier":"pro","organisation":"acme"}'"#,
         "ClientBody" | "ClientPatch" => r#" -d '{"tier":"pro"}'"#,

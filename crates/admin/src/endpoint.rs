@@ -167,6 +167,8 @@ pub enum Tag {
     Rules,
     /// Overrides.
     Overrides,
+    /// Grants.
+    Grants,
     /// Clients.
     Clients,
     /// Plans.
@@ -189,9 +191,10 @@ pub enum Tag {
 
 impl Tag {
     /// Every section in the order of the page, with its description.
-    pub const ALL: [(Tag, &'static str); 11] = [
+    pub const ALL: [(Tag, &'static str); 12] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
+        (Tag::Grants, "Units that one client gets once, in the period of a quota."),
         (
             Tag::Clients,
             "What is known of clients: plan, tier, organisation, attributes. A request that names only its key gets them.",
@@ -214,6 +217,7 @@ impl Tag {
         match self {
             Tag::Rules => "rules",
             Tag::Overrides => "overrides",
+            Tag::Grants => "grants",
             Tag::Clients => "clients",
             Tag::Plans => "plans",
             Tag::Violations => "violations",

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::endpoint::AdminEndpoint;
 use super::operator_pages::OperatorPage;
 use super::{
-    audit, clients, explain, generations, import_export, mode, namespaces, overrides, plans, rules, server, tokens,
-    violations,
+    audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, plans, rules, server,
+    tokens, violations,
 };
 
 /// Every endpoint, in the order of the description.
@@ -19,6 +19,7 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
             explain::ENDPOINTS,
             namespaces::ENDPOINTS,
             overrides::ENDPOINTS,
+            grants::ENDPOINTS,
             clients::ENDPOINTS,
             plans::ENDPOINTS,
             violations::ENDPOINTS,

@@ -39,11 +39,11 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         )
     },
     AdminEndpoint {
-        detail: "The rules and settings of one namespace, as a new generation: nothing is forgotten. Overrides, switches \
-                 and clients stay as they are, unless asked for; tokens and the mode always do. An override or switch \
-                 whose rule goes stays without effect until the rule returns.",
+        detail: "The rules and settings of one namespace, as a new generation: nothing is forgotten. Overrides, grants, \
+                 switches and clients stay as they are, unless asked for; tokens and the mode always do. An override, \
+                 grant or switch whose rule goes stays without effect until the rule returns.",
         query: &[
-            parameter("overrides", ParameterKind::Flag, "Bring back overrides and switches of rules as well."),
+            parameter("overrides", ParameterKind::Flag, "Bring back overrides, grants and switches of rules as well."),
             parameter("clients", ParameterKind::Flag, "Bring back clients as well."),
             DRY_RUN,
         ],
@@ -108,7 +108,7 @@ async fn roll_back(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> 
         Edit::Rule { namespace, .. } | Edit::Plan { namespace, .. } | Edit::Namespace { namespace, .. } => {
             namespace == call.namespace()
         }
-        Edit::Override { namespace, .. } | Edit::RuleMode { namespace, .. } => {
+        Edit::Override { namespace, .. } | Edit::Grant { namespace, .. } | Edit::RuleMode { namespace, .. } => {
             overrides && namespace == call.namespace()
         }
         Edit::Client { namespace, .. } => clients && namespace == call.namespace(),

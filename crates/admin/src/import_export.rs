@@ -1,6 +1,6 @@
 //! Exports a namespace as a rules file, and imports a rules file into a namespace.
 //!
-//! The round trip keeps everything that a rules file can express. Ids of overrides and display names stay in the database;
+//! The round trip keeps everything that a rules file can express. Ids of overrides and grants, and display names stay in the database;
 //! a disabled rule is exported as `mode: off`.
 
 use std::collections::{HashMap, HashSet};
@@ -8,10 +8,12 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 use tollgate_control::record::{
-    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, PlanDraft, PlanRecord, Role, RuleDraft,
-    RuleRecord,
+    ClientDraft, ClientRecord, GrantRecord, NamespaceDraft, OverrideDraft, OverrideRecord, PlanDraft, PlanRecord, Role,
+    RuleDraft, RuleRecord,
 };
-use tollgate_control::{ClientFilter, Control, Edit, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter};
+use tollgate_control::{
+    ClientFilter, Control, Edit, GrantFilter, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter,
+};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::plan::rule_name;
 use tollgate_rules::yaml::YamlNode;
@@ -23,6 +25,7 @@ use tollgate_ruleset::{CompileOptions, RuleSet, stable_names};
 use super::access::AdminAccess;
 use super::call::AdminCall;
 use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::grant_exchange;
 use super::parameter::{DRY_RUN, ParameterKind, parameter};
 use super::plans::PlanResource;
 use super::problem::AdminProblem;
@@ -41,7 +44,7 @@ const FILE_NAME: &str = "rules.yaml";
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
-        detail: "Rules, clients and overrides of the database, as a rules file. It holds client keys, so it is for operators.",
+        detail: "Rules, clients, overrides and grants of the database, as a rules file. It holds client keys, so it is for operators.",
         access: AdminAccess::Needs(Role::Operator),
         responses: &[(200, ResponseContent::Text("application/yaml"))],
         ..AdminEndpoint::get(
@@ -128,6 +131,7 @@ struct StoredNamespace {
     plans: Vec<PlanRecord>,
     clients: Vec<ClientRecord>,
     overrides: Vec<OverrideRecord>,
+    grants: Vec<GrantRecord>,
 }
 
 impl StoredNamespace {
@@ -144,14 +148,19 @@ impl StoredNamespace {
             pieces.take(control.clients(&filter, &page).await?, &mut clients);
         }
         let (mut overrides, mut pieces) = (Vec::new(), Pager::default());
-        let filter = OverrideFilter { namespaces, ..OverrideFilter::default() };
+        let filter = OverrideFilter { namespaces: namespaces.clone(), ..OverrideFilter::default() };
         while let Some(page) = pieces.next() {
             pieces.take(control.overrides(&filter, &page).await?, &mut overrides);
+        }
+        let (mut grants, mut pieces) = (Vec::new(), Pager::default());
+        let filter = GrantFilter { namespaces, ..GrantFilter::default() };
+        while let Some(page) = pieces.next() {
+            pieces.take(control.grants(&filter, &page).await?, &mut grants);
         }
         let settings = control.namespaces().await?.into_iter().find(|(other, _)| other == name);
         let settings = settings.map(|(_, settings)| settings).unwrap_or_default();
         let plans = control.plans(Some(&[name.to_owned()])).await?;
-        Ok(StoredNamespace { name: name.to_owned(), settings, rules, plans, clients, overrides })
+        Ok(StoredNamespace { name: name.to_owned(), settings, rules, plans, clients, overrides, grants })
     }
 
     fn tree(&self) -> YamlNode {
@@ -169,12 +178,16 @@ impl StoredNamespace {
         if !self.clients.is_empty() {
             entries.push(("clients", YamlNode::list(self.clients.iter().map(client_tree))));
         }
-        // Overrides of rules in files are not exported: a rules file may only name its own rules.
+        // Overrides and grants of rules in files are not exported: a rules file may only name its own rules.
         let mut names: HashSet<String> = self.rules.iter().map(|rule| rule.rule_id.clone()).collect();
         names.extend(self.plans.iter().flat_map(plan_rule_names));
         let mut own = self.overrides.iter().filter(|record| names.contains(&record.draft.rule_id)).peekable();
         if own.peek().is_some() {
             entries.push(("overrides", YamlNode::list(own.map(override_tree))));
+        }
+        let mut own = self.grants.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
+        if own.peek().is_some() {
+            entries.push(("grants", YamlNode::list(own.map(grant_exchange::tree))));
         }
         YamlNode::map(entries)
     }
@@ -219,6 +232,7 @@ impl StoredNamespace {
         }
         edits.extend(file.file.clients.iter().map(|client| self.client(client)));
         edits.extend(self.override_edits(&file.file.overrides));
+        edits.extend(grant_exchange::edits(&self.name, &self.grants, &file.file.grants));
         edits
     }
 

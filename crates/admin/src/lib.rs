@@ -1,4 +1,4 @@
-//! The admin REST API: rules, overrides, clients, tokens, audit, violations and the mode; and the pages for operators.
+//! The admin REST API: rules, overrides, grants, clients, tokens, audit, violations and the mode; and the pages for operators.
 //!
 //! The API knows JSON, tokens and the control plane, and nothing of sockets or SQL. There is no web framework: routing is a
 //! table from which permissions, the OpenAPI document, the page about it and the metrics' names are made as well.
@@ -11,7 +11,7 @@
 //! | token, role, namespace, media type | `admission` |
 //! | query and body | `query`, `percent`, `json`, `body_fields`, `short_form` (of rules) |
 //! | context of a handler | `call` |
-//! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `clients` |
+//! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `grants`, `clients` |
 //! | other handlers | `tokens`, `audit`, `violations`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
 //! | response | `response`, `problem`, `cursor` (sealed), `tree` (YAML and JSON) |
 //! | description | `openapi`, `schema`, `docs` |
@@ -33,6 +33,8 @@ mod endpoint;
 mod endpoints;
 mod explain;
 mod generations;
+mod grant_exchange;
+mod grants;
 mod import_export;
 mod json;
 mod merge;

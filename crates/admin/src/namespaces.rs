@@ -13,7 +13,7 @@ use super::problem::AdminProblem;
 use super::response::AdminResponse;
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[AdminEndpoint {
-    detail: "Every namespace that has rules of any source, overrides, clients or settings, by name.",
+    detail: "Every namespace that has rules of any source, overrides, grants, clients or settings, by name.",
     scope: NamespaceScope::Namespaces,
     query: &[LIMIT, CURSOR],
     responses: &[(200, ResponseContent::Json("NamespaceList"))],

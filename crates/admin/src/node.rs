@@ -141,7 +141,7 @@ impl DatabaseHealth {
 /// A row that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantinedRow {
-    /// `rule`, `override` or `client`.
+    /// `rule`, `override`, `grant` or `client`.
     pub kind: String,
     /// Its namespace.
     pub namespace: String,

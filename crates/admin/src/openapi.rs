@@ -44,11 +44,11 @@ pub(super) fn text() -> &'static str {
     &TEXT
 }
 
-const ABOUT: &str = "Rules, overrides and clients of a rate limiter, and all about them. Bodies are JSON, errors are \
+const ABOUT: &str = "Rules, overrides, grants and clients of a rate limiter, and all about them. Bodies are JSON, errors are \
     problem details. What is read has an ETag; replacing and merging need it as If-Match, so that no \
     concurrent change is lost. Every change is one generation with its rows of the audit.";
 const TOKEN: &str = "`tg_<id>_<secret>`. Viewers read and see client keys as digests, operators also change rules, \
-    overrides and clients, admins also tokens and the mode. A token may be for some namespaces only.";
+    overrides, grants and clients, admins also tokens and the mode. A token may be for some namespaces only.";
 
 fn operation(endpoint: &AdminEndpoint) -> Value {
     let AdminEndpoint { id, tag, summary, detail, access, .. } = endpoint;

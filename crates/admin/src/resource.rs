@@ -1,11 +1,11 @@
-//! Create, read, replace, merge and delete, the same for all resources: rules, overrides and clients.
+//! Create, read, replace, merge and delete, the same for all resources: rules, overrides, grants and clients.
 
 use std::collections::BTreeSet;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use tollgate_control::{AppliedChanges, ChangeSet, Control, Dependents, Edit, Error, Precondition, RecordKind};
-use tollgate_rules::RuleSpec;
+use tollgate_rules::{RuleSpec, nearest};
 
 use super::call::{AdminCall, IfMatch};
 use super::changes;
@@ -211,6 +211,7 @@ pub(super) async fn apply_with(
 fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     let named = edits.iter().filter_map(|edit| match edit {
         Edit::Override { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
+        Edit::Grant { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
         Edit::RuleMode { namespace, rule_id, to: Some(_), .. } => Some((namespace, rule_id)),
         _ => None,
     });
@@ -219,7 +220,24 @@ fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
         let rules = (call.state.node.file_rule)(namespace, rule_id);
         rules.into_iter().map(|rule| (namespace.clone(), rule)).collect::<Vec<_>>()
     };
-    named.into_iter().flat_map(find).collect()
+    let mut found: Vec<(String, RuleSpec)> = named.iter().copied().flat_map(find).collect();
+    let of_grants = edits.iter().filter_map(|edit| match edit {
+        Edit::Grant { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
+        _ => None,
+    });
+    // The nearest rule of a file, so that a misspelt one is answered with what may be meant.
+    let unknown = of_grants.filter(|named| find(*named).is_empty());
+    let meant: Vec<(String, RuleSpec)> = unknown.flat_map(|grant| nearest_of_files(call, grant)).collect();
+    found.extend(meant);
+    found
+}
+
+fn nearest_of_files(call: &AdminCall<'_>, (namespace, rule_id): (&String, &String)) -> Option<(String, RuleSpec)> {
+    let rules = (call.state.node.file_rules)();
+    let names = rules.iter().filter(|rule| rule.namespace == *namespace).map(|rule| rule.rule_id.as_str());
+    let meant = nearest(rule_id, names)?;
+    let rule = (call.state.node.file_rule)(namespace, meant).into_iter().next()?;
+    Some((namespace.clone(), rule))
 }
 
 /// The plans of files, by namespace and name: clients may have them.

@@ -104,9 +104,10 @@ fn status(call: &AdminCall<'_>) -> AdminResponse {
 
 fn show(row: &QuarantinedRow, mask: &Mask<'_>) -> Value {
     let QuarantinedRow { kind, namespace, id, reason } = row;
-    let (is_client, is_override) = (kind == RecordKind::Client.name(), kind == RecordKind::Override.name());
+    let is_client = kind == RecordKind::Client.name();
+    let of_client = is_client || [RecordKind::Override, RecordKind::Grant].iter().any(|of| kind == of.name());
     let id = if is_client { mask.key(id) } else { id.clone() };
     // Reasons quote the row, which contains the client's key.
-    let reason = if mask.hides() && (is_client || is_override) { "it is not valid" } else { reason.as_str() };
+    let reason = if mask.hides() && of_client { "it is not valid" } else { reason.as_str() };
     json!({ "kind": kind, "namespace": namespace, "id": id, "reason": reason })
 }

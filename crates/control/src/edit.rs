@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_rules::RuleSpec;
 
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, PlanDraft, RuleDraft, RuleModeDraft};
+use crate::record::{ClientDraft, GrantDraft, NamespaceDraft, OverrideDraft, PlanDraft, RuleDraft, RuleModeDraft};
 use crate::{Author, RecordKind};
 
 /// A record to change. `to: None` deletes it.
@@ -28,6 +28,17 @@ pub enum Edit {
         override_id: String,
         /// Its new content.
         to: Option<OverrideDraft>,
+        /// Its required state before the edit.
+        expect: Precondition,
+    },
+    /// A grant.
+    Grant {
+        /// Its namespace.
+        namespace: String,
+        /// Its id.
+        grant_id: String,
+        /// Its new content.
+        to: Option<GrantDraft>,
         /// Its required state before the edit.
         expect: Precondition,
     },
@@ -81,6 +92,7 @@ impl Edit {
         match self {
             Edit::Rule { namespace, .. }
             | Edit::Override { namespace, .. }
+            | Edit::Grant { namespace, .. }
             | Edit::RuleMode { namespace, .. }
             | Edit::Client { namespace, .. }
             | Edit::Plan { namespace, .. }
@@ -93,6 +105,7 @@ impl Edit {
         match self {
             Edit::Rule { expect, .. }
             | Edit::Override { expect, .. }
+            | Edit::Grant { expect, .. }
             | Edit::RuleMode { expect, .. }
             | Edit::Client { expect, .. }
             | Edit::Plan { expect, .. }
@@ -128,15 +141,16 @@ pub struct ChangeSet {
     /// A key under which the response is kept for a day: the same change set again changes nothing and gets the same
     /// response. Generated content, such as an id, must be derived from the key, or the second change set differs.
     pub idempotency_key: Option<String>,
-    /// What happens to overrides and modes of rules that are deleted.
+    /// What happens to overrides, grants and modes of rules that are deleted.
     pub dependents: Dependents,
-    /// Rules of files that the edits name, with their namespaces: overrides and modes may refer to them.
+    /// Rules of files that the edits name, with their namespaces: overrides, grants and modes may refer to them. For a
+    /// grant of a rule that is none, the nearest one.
     pub file_rules: Vec<(String, RuleSpec)>,
     /// Plans of files, with their namespaces: clients may have them.
     pub file_plans: Vec<(String, String)>,
 }
 
-/// What happens to the overrides and the mode of a rule when it is deleted.
+/// What happens to the overrides, the grants and the mode of a rule when it is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dependents {
     /// They are deleted with it.

@@ -7,6 +7,8 @@ pub enum RecordKind {
     Rule,
     /// An override.
     Override,
+    /// A grant.
+    Grant,
     /// The mode set for a rule.
     RuleMode,
     /// A client.
@@ -25,9 +27,10 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 9] = [
+    pub const ALL: [RecordKind; 10] = [
         RecordKind::Rule,
         RecordKind::Override,
+        RecordKind::Grant,
         RecordKind::RuleMode,
         RecordKind::Client,
         RecordKind::Plan,
@@ -42,6 +45,7 @@ impl RecordKind {
         match self {
             RecordKind::Rule => "rule",
             RecordKind::Override => "override",
+            RecordKind::Grant => "grant",
             RecordKind::RuleMode => "rule_mode",
             RecordKind::Client => "client",
             RecordKind::Plan => "plan",

@@ -27,7 +27,7 @@ mod write_tx;
 pub use author::Author;
 pub use control::{
     AuditFilter, AuditRecord, ChangedKeys, ClientFilter, Control, FleetState, GenerationListener, GenerationRecord,
-    GroupBy, Offender, OverrideFilter, Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation,
+    GrantFilter, GroupBy, Offender, OverrideFilter, Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation,
     ViolationFilter, ViolationRecord,
 };
 pub use database_url::DatabaseUrl;

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, check, clients, completions, config, db, envoy_compat, explain, man, mode, namespaces, overrides,
-    plans, rules, serve, status, store, tokens, usage, violations,
+    audit, bench, check, clients, completions, config, db, envoy_compat, explain, grants, man, mode, namespaces,
+    overrides, plans, rules, serve, status, store, tokens, usage, violations,
 };
 use crate::exit::Exit;
 use crate::output::Output;
@@ -41,6 +41,9 @@ pub enum Command {
     /// Overrides: other limits for one client, for a limited time
     #[command(subcommand)]
     Overrides(overrides::Command),
+    /// Grants: units that one client gets once, on top of a quota
+    #[command(subcommand)]
+    Grants(grants::Command),
     /// Plans: named sets of rules and quotas that clients and organisations have
     #[command(subcommand)]
     Plans(plans::Command),
@@ -86,6 +89,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Rules(command)) => rules::run(&command, out),
         Some(Command::Namespaces(command)) => namespaces::run(&command, out),
         Some(Command::Overrides(command)) => overrides::run(&command, out),
+        Some(Command::Grants(command)) => grants::run(&command, out),
         Some(Command::Plans(command)) => plans::run(&command, out),
         Some(Command::Clients(command)) => clients::run(&command, out),
         Some(Command::Usage(args)) => usage::run(&args, out),

@@ -29,7 +29,7 @@ macro_rules! sessions {
     };
 }
 
-sessions!(clients, history, mistakes, overrides, rules, sources, tokens);
+sessions!(clients, grants, history, mistakes, overrides, rules, sources, tokens);
 
 /// Violations are written asynchronously: the test polls for them.
 #[test]

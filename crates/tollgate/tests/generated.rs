@@ -47,6 +47,7 @@ const COMMANDS: &str = "
     clients clients-delete clients-get clients-import clients-list clients-set
     db db-migrate db-status db-token envoy-compat
     namespaces namespaces-list
+    grants grants-add grants-delete grants-list
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
     plans plans-assign plans-diff plans-list plans-show
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get

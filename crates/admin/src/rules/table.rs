@@ -74,7 +74,7 @@ pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
         })
     },
     AdminEndpoint {
-        detail: "Its overrides go with it. What was counted for it expires by itself.",
+        detail: "Its overrides and grants go with it. What was counted for it expires by itself.",
         query: &[DRY_RUN],
         headers: &[EndpointHeader::IfMatchOptional],
         responses: &[(204, ResponseContent::Nothing), (200, ResponseContent::Json("DryRun"))],

@@ -1,6 +1,7 @@
 //! JSON Schemas of request and response bodies, for the OpenAPI 3.1 document.
 
 mod builders;
+mod grants;
 mod overrides;
 mod responses;
 mod rules;
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 /// Every schema by its name.
 pub(super) fn all() -> Map<String, Value> {
     let mut all = Map::new();
-    for (name, schema) in [rules::schemas(), overrides::schemas(), responses::schemas()].concat() {
+    for (name, schema) in [rules::schemas(), overrides::schemas(), grants::schemas(), responses::schemas()].concat() {
         all.insert(name.to_owned(), schema);
     }
     all

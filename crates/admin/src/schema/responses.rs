@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::builders::{self, answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
-const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "plan", "namespace", "token", "mode", "everything"];
+const KINDS: &[&str] =
+    &["rule", "override", "grant", "rule_mode", "client", "plan", "namespace", "token", "mode", "everything"];
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [changes(), history(), violations(), server(), vec![("Problem", problem())]].concat()

@@ -31,6 +31,7 @@ impl ChangePlan {
         self.validate_wildcards(&mut errors, write).await?;
         self.validate_overrides(&mut errors, change_set, write).await?;
         self.validate_plans(&mut errors, change_set, write).await?;
+        self.validate_grants(&mut errors, change_set, write).await?;
         match errors.faults.is_empty() {
             true => Ok(()),
             false => Err(Error::Invalid(errors.faults)),
@@ -218,24 +219,28 @@ impl ChangePlan {
     fn add_rules(&self, file: &mut OverrideFile, change_set: &ChangeSet) {
         let names: BTreeSet<String> = file.file.overrides.iter().map(|spec| spec.rule.clone()).collect();
         for name in names {
-            let key = (file.file.namespace.clone(), name);
-            let spec = match (self.specs.get(&key), self.rules.get(&key)) {
-                // A rule of a file shadows one of the same name in the database.
-                _ if let Some(spec) = change_set.file_rule(&key.0, &key.1) => Some(spec.clone()),
-                (Some(spec), _) => Some(spec.clone()),
-                (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
-                (None, None) => None,
-            };
-            let specs = match spec {
-                Some(spec) => vec![spec],
-                // Rules of plans: by their name, or by their name within plans.
-                None => {
-                    let of_file = change_set.file_rules_in_plans(&key.0, &key.1).cloned();
-                    of_file.chain(self.plan_rules(&key.0, &key.1)).collect()
-                }
-            };
-            file.file.rules.extend(specs.into_iter().map(|spec| RuleSpec { replaces: Vec::new(), ..spec }));
+            file.file.rules.extend(self.specs_after(&(file.file.namespace.clone(), name), change_set));
         }
+    }
+
+    /// The rules that an override or a grant names, after the edits, of the database or of a file, without `replaces`.
+    pub(super) fn specs_after(&self, key: &RecordKey, change_set: &ChangeSet) -> Vec<RuleSpec> {
+        let spec = match (self.specs.get(key), self.rules.get(key)) {
+            // A rule of a file shadows one of the same name in the database.
+            _ if let Some(spec) = change_set.file_rule(&key.0, &key.1) => Some(spec.clone()),
+            (Some(spec), _) => Some(spec.clone()),
+            (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
+            (None, None) => None,
+        };
+        let specs = match spec {
+            Some(spec) => vec![spec],
+            // Rules of plans: by their name, or by their name within plans.
+            None => {
+                let of_file = change_set.file_rules_in_plans(&key.0, &key.1).cloned();
+                of_file.chain(self.plan_rules(&key.0, &key.1)).collect()
+            }
+        };
+        specs.into_iter().map(|spec| RuleSpec { replaces: Vec::new(), ..spec }).collect()
     }
 
     pub(super) fn settings(&self, namespace: &str) -> NamespaceDraft {

@@ -99,6 +99,15 @@ fn wanted(edit: &Edit) -> Value {
             });
             (draft, Some(*expect))
         }
+        Edit::Grant { to, expect, .. } => {
+            let draft = to.as_ref().map(|to| {
+                json!([
+                    [to.client_key, to.rule_id, to.reason],
+                    [Some(to.amount), to.valid_from.map(|at| at.0), to.valid_until.map(|at| at.0)],
+                ])
+            });
+            (draft, Some(*expect))
+        }
         Edit::RuleMode { to, expect, .. } => {
             let draft = to.as_ref().map(|to| json!([to.mode.name(), to.reason]));
             (draft, Some(*expect))

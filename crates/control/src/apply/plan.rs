@@ -8,14 +8,14 @@ use super::row_set::is_valid_text_key;
 use super::{RecordKey, RowSet};
 use crate::db::Sql;
 use crate::record::{
-    ClientDraft, ClientRecord, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, PlanDraft, PlanRecord,
-    RowStamp, RuleColumns, RuleDraft, RuleModeDraft, RuleModeRecord, RuleRow, StoredRecord, document,
+    ClientDraft, ClientRecord, GrantRecord, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, PlanDraft,
+    PlanRecord, RowStamp, RuleColumns, RuleDraft, RuleModeDraft, RuleModeRecord, RuleRow, StoredRecord, document,
 };
 use crate::write_tx::WriteTx;
 use crate::{Change, ChangeSet, Dependents, Edit, Error, FieldError, Precondition, RecordKind, Result};
 
-/// Most overrides that are deleted with their rule: each is a row of the audit, in one transaction.
-const CASCADE_MAX: usize = 10_000;
+/// Most overrides, and most grants, that are deleted with their rule: each is a row of the audit, in one transaction.
+pub(super) const CASCADE_MAX: usize = 10_000;
 
 /// The rows that a change set touches or depends on, and the changes to them.
 #[derive(Default)]
@@ -23,12 +23,13 @@ pub(crate) struct ChangePlan {
     pub(super) namespaces: RowSet<NamespaceRow>,
     pub(super) rules: RowSet<RuleRow>,
     pub(super) overrides: RowSet<OverrideRecord>,
+    pub(super) grants: RowSet<GrantRecord>,
     pub(super) modes: RowSet<RuleModeRecord>,
     pub(super) clients: RowSet<ClientRecord>,
     pub(super) plans: RowSet<PlanRecord>,
     /// Specifications of the rules that were created or changed.
     pub(super) specs: HashMap<RecordKey, RuleSpec>,
-    changes: Vec<Change>,
+    pub(super) changes: Vec<Change>,
     faults: Vec<FieldError>,
 }
 
@@ -46,6 +47,7 @@ impl ChangePlan {
             let cascades = change_set.dependents == Dependents::Delete;
             if cascades && matches!(edit, Edit::Rule { to: None, .. }) && is_valid_text_key(&key) {
                 self.read_overrides(&key, write).await?;
+                self.read_grants(&key, write).await?;
                 keys.entry(RecordKind::RuleMode).or_default().insert(key.clone());
             }
             if matches!(edit, Edit::RuleMode { to: Some(_), .. }) {
@@ -57,6 +59,7 @@ impl ChangePlan {
         self.namespaces.read(keys(RecordKind::Namespace), &mut write.tx).await?;
         self.rules.read(keys(RecordKind::Rule), &mut write.tx).await?;
         self.overrides.read(keys(RecordKind::Override), &mut write.tx).await?;
+        self.grants.read(keys(RecordKind::Grant), &mut write.tx).await?;
         self.modes.read(keys(RecordKind::RuleMode), &mut write.tx).await?;
         self.plans.read(keys(RecordKind::Plan), &mut write.tx).await?;
         self.read_plans(&namespaces, write).await?;
@@ -88,6 +91,7 @@ impl ChangePlan {
                     self.rule(key, to.as_ref(), *expect, &settings, change_set.dependents, write)?
                 }
                 Edit::Override { to, expect, .. } => self.overriding(key, to.as_ref(), *expect, write)?,
+                Edit::Grant { to, expect, .. } => self.grant(key, to.as_ref(), *expect, write)?,
                 Edit::RuleMode { to, expect, .. } => self.rule_mode(key, to.as_ref(), *expect, change_set, write)?,
                 Edit::Client { to, expect, .. } => self.client(key, to.as_ref(), *expect, write)?,
                 Edit::Plan { to, expect, .. } => {
@@ -155,7 +159,7 @@ impl ChangePlan {
         Ok(Vec::new())
     }
 
-    /// Deletes the overrides and the mode of a rule with it.
+    /// Deletes the overrides, the grants and the mode of a rule with it.
     fn cascade(&mut self, rule: &RecordKey) {
         let of_rule = |record: &OverrideRecord| record.namespace == rule.0 && record.draft.rule_id == rule.1;
         let gone: Vec<RecordKey> =
@@ -163,6 +167,7 @@ impl ChangePlan {
         for key in gone {
             record_change(&mut self.overrides, &mut self.changes, key, None);
         }
+        self.cascade_grants(rule);
         if self.modes.get(rule).is_some() {
             record_change(&mut self.modes, &mut self.changes, rule.clone(), None);
         }
@@ -337,6 +342,7 @@ impl ChangePlan {
         let tx = &mut write.tx;
         // Deletions come first, to free names. Dependent rows are deleted before their rule and written after it.
         self.overrides.delete(tx).await?;
+        self.grants.delete(tx).await?;
         self.modes.delete(tx).await?;
         self.rules.delete(tx).await?;
         self.clients.delete(tx).await?;
@@ -352,6 +358,7 @@ impl ChangePlan {
         })?;
         self.plans.write(tx).await?;
         self.overrides.write(tx).await?;
+        self.grants.write(tx).await?;
         self.modes.write(tx).await?;
         self.clients.write(tx).await?;
         Ok(self.changes)
@@ -360,7 +367,7 @@ impl ChangePlan {
 
 impl WriteTx {
     /// The stamp of rows that this transaction writes.
-    fn stamp(&self, created_at: Option<crate::Instant>) -> RowStamp {
+    pub(super) fn stamp(&self, created_at: Option<crate::Instant>) -> RowStamp {
         RowStamp { created_at: created_at.unwrap_or(self.at), updated_at: self.at, version: self.generation }
     }
 }
@@ -379,6 +386,7 @@ pub(super) fn key_of(edit: &Edit) -> (RecordKind, RecordKey) {
     let (kind, namespace, id) = match edit {
         Edit::Rule { namespace, rule_id, .. } => (RecordKind::Rule, namespace, rule_id),
         Edit::Override { namespace, override_id, .. } => (RecordKind::Override, namespace, override_id),
+        Edit::Grant { namespace, grant_id, .. } => (RecordKind::Grant, namespace, grant_id),
         Edit::RuleMode { namespace, rule_id, .. } => (RecordKind::RuleMode, namespace, rule_id),
         Edit::Client { namespace, client_key, .. } => (RecordKind::Client, namespace, client_key),
         Edit::Plan { namespace, plan_id, .. } => (RecordKind::Plan, namespace, plan_id),
@@ -387,7 +395,7 @@ pub(super) fn key_of(edit: &Edit) -> (RecordKind, RecordKey) {
     (kind, (namespace.clone(), id.clone()))
 }
 
-fn check_precondition<R: StoredRecord>(
+pub(super) fn check_precondition<R: StoredRecord>(
     expect: Precondition,
     kind: RecordKind,
     key: &RecordKey,
@@ -404,7 +412,12 @@ fn check_precondition<R: StoredRecord>(
     }
 }
 
-fn record_change<R: StoredRecord>(rows: &mut RowSet<R>, changes: &mut Vec<Change>, key: RecordKey, after: Option<R>) {
+pub(super) fn record_change<R: StoredRecord>(
+    rows: &mut RowSet<R>,
+    changes: &mut Vec<Change>,
+    key: RecordKey,
+    after: Option<R>,
+) {
     changes.push(Change {
         kind: R::KIND,
         namespace: key.0.clone(),

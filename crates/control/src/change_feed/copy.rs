@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::load::{LoadContext, LoadExtent, LoadedState};
-use super::table::{CLIENTS, CopiedTable, NAMESPACES, OVERRIDES, PLANS, RULE_MODES, RULES, TOKENS};
+use super::table::{CLIENTS, CopiedTable, GRANTS, NAMESPACES, OVERRIDES, PLANS, RULE_MODES, RULES, TOKENS};
 use crate::control::{ChangedKeys, Snapshot};
 use crate::db::{Tx, sql};
 use crate::{Control, DatabaseUrl, Result};
@@ -127,10 +127,10 @@ async fn write(to: &Control, snapshot: &mut Snapshot, touched: &ChangedKeys, ext
 }
 
 async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
-    for table in [&OVERRIDES, &RULE_MODES, &RULES, &CLIENTS, &PLANS, &NAMESPACES, &TOKENS] {
+    for table in [&OVERRIDES, &GRANTS, &RULE_MODES, &RULES, &CLIENTS, &PLANS, &NAMESPACES, &TOKENS] {
         to.run(table.empty()).await?;
     }
-    for table in [&NAMESPACES, &RULES, &RULE_MODES, &PLANS, &CLIENTS, &OVERRIDES, &TOKENS] {
+    for table in [&NAMESPACES, &RULES, &RULE_MODES, &PLANS, &CLIENTS, &OVERRIDES, &GRANTS, &TOKENS] {
         let mut after = None;
         while let Some(page) = table.page(from, after.as_deref()).await? {
             for row in &page.rows {
@@ -150,14 +150,14 @@ async fn step(from: &mut Tx, to: &mut Tx, touched: &ChangedKeys) -> Result<()> {
         replace(&PLANS, from, to, &[namespace]).await?;
     }
     for (namespace, id) in &touched.rules {
-        // Overrides and modes of a deleted rule have audit rows of their own.
+        // Overrides, grants and modes of a deleted rule have audit rows of their own.
         match RULES.of(from, &[namespace, id]).await?.first() {
             Some(row) => to.run(RULES.upsert(row)).await?,
             None => to.run(RULES.delete(vec![namespace.as_str().into(), id.as_str().into()])).await?,
         };
     }
     for (namespace, client_key) in &touched.clients {
-        for table in [&CLIENTS, &OVERRIDES] {
+        for table in [&CLIENTS, &OVERRIDES, &GRANTS] {
             replace(table, from, to, &[namespace, client_key]).await?;
         }
     }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, PlanSchedule, SourcePosition, check};
+use tollgate_rules::{ClientSpec, GrantSpec, Normalize, OverrideSpec, PlanSchedule, SourcePosition, check};
 use tollgate_ruleset::DirectoryRecord;
 
 use super::builder::{NamespaceBuilder, spec_of};
 use super::namespace::{LoadedNamespace, name_of};
 use crate::control::{ChangedKeys, Quarantined, Snapshot};
 use crate::record::{
-    ClientRecord, NamespaceDraft, OverrideRecord, PlanRecord, RuleModeRecord, RuleRecord, TokenRecord, document,
+    ClientRecord, GrantRecord, NamespaceDraft, OverrideRecord, PlanRecord, RuleModeRecord, RuleRecord, TokenRecord,
+    document,
 };
 use crate::{Control, FleetState, RecordKind, Result};
 
@@ -129,6 +130,11 @@ impl LoadedState {
             Err(bad) => quarantined.push(bad),
         };
         snapshot.overrides(put_override).await?;
+        let put_grant = |row: RowResult<GrantRecord>| match row {
+            Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.grant(&grant(&record))),
+            Err(bad) => quarantined.push(bad),
+        };
+        snapshot.grants(put_grant).await?;
         let tokens = Arc::new(snapshot.tokens().await?);
         let mut namespaces = BTreeMap::new();
         for (name, draft) in drafts {
@@ -178,11 +184,12 @@ impl LoadedState {
                 return Ok(None); // other keys may name the same network or client
             }
             let (record, overrides) = snapshot.client_with_overrides(namespace, client_key).await?;
+            let grants = snapshot.grants_to(namespace, client_key).await?;
             changed.entry(namespace).or_default().push(DirectoryRecord {
                 client_key: client_key.clone(),
                 client: record.as_ref().map(client),
                 overrides: overrides.iter().map(overriding).collect(),
-                ..DirectoryRecord::default()
+                grants: grants.iter().map(grant).collect(),
             });
         }
         for (namespace, known) in changed {
@@ -370,6 +377,19 @@ fn overriding(record: &OverrideRecord) -> OverrideSpec {
         unlimited: draft.unlimited,
         valid_from_ns: draft.valid_from.map(|from| from.time().nanos()),
         valid_until_ns: Some(draft.valid_until.time().nanos()),
+        reason: None,
+    }
+}
+
+fn grant(record: &GrantRecord) -> GrantSpec {
+    let draft = &record.draft;
+    GrantSpec {
+        client_key: draft.client_key.clone(),
+        at: SourcePosition::default(),
+        rule: draft.rule_id.clone(),
+        amount: u64::try_from(draft.amount).unwrap_or(0),
+        valid_from_ns: draft.valid_from.map_or(0, |from| from.time().nanos()),
+        valid_until_ns: draft.valid_until.map(|until| until.time().nanos()),
         reason: None,
     }
 }

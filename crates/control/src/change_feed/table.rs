@@ -103,6 +103,25 @@ pub(super) static OVERRIDES: CopiedTable = CopiedTable {
     about: &["namespace", "client_key"],
 };
 
+pub(super) static GRANTS: CopiedTable = CopiedTable {
+    name: "rate_limit_grants",
+    columns: &[
+        ("namespace", Text),
+        ("grant_id", Text),
+        ("client_key", Text),
+        ("rule_id", Text),
+        ("amount", Int),
+        ("valid_from", Time),
+        ("valid_until", Time),
+        ("reason", Text),
+        ("created_at", Time),
+        ("updated_at", Time),
+        ("version", Int),
+    ],
+    key: 2,
+    about: &["namespace", "client_key"],
+};
+
 pub(super) static RULE_MODES: CopiedTable = CopiedTable {
     name: "rate_limit_rule_modes",
     columns: &[

@@ -58,18 +58,22 @@ impl Control {
 
 /// Every namespace with any rows. Unreadable settings are logged and replaced by the defaults.
 pub(super) async fn namespaces(tx: &mut Tx) -> Result<Vec<(String, NamespaceDraft)>> {
-    // Clients and overrides are many, namespaces few: each recursion skips to the next namespace instead of reading all
-    // rows. Overrides count too, because their rules may be in files.
+    // Clients, overrides and grants are many, namespaces few: each recursion skips to the next namespace instead of reading all
+    // rows. Overrides and grants count too, because their rules may be in files.
     let names = sql!(
         "WITH RECURSIVE leap (namespace) AS (SELECT MIN(namespace) FROM clients UNION ALL \
          SELECT (SELECT MIN(namespace) FROM clients WHERE namespace > leap.namespace) FROM leap \
          WHERE leap.namespace IS NOT NULL), \
          over (namespace) AS (SELECT MIN(namespace) FROM rate_limit_overrides UNION ALL \
          SELECT (SELECT MIN(namespace) FROM rate_limit_overrides WHERE namespace > over.namespace) FROM over \
-         WHERE over.namespace IS NOT NULL) \
+         WHERE over.namespace IS NOT NULL), \
+         granted (namespace) AS (SELECT MIN(namespace) FROM rate_limit_grants UNION ALL \
+         SELECT (SELECT MIN(namespace) FROM rate_limit_grants WHERE namespace > granted.namespace) FROM granted \
+         WHERE granted.namespace IS NOT NULL) \
          SELECT namespace FROM leap WHERE namespace IS NOT NULL UNION SELECT namespace FROM rate_limit_rules \
          UNION SELECT namespace FROM over WHERE namespace IS NOT NULL \
          UNION SELECT namespace FROM rate_limit_plans \
+         UNION SELECT namespace FROM granted WHERE namespace IS NOT NULL \
          UNION SELECT namespace FROM rate_limit_namespaces ORDER BY namespace"
     );
     let mut namespaces = Vec::new();

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::{AuditRecord, Control};
 use crate::audit::{self, AuditRow};
 use crate::db::{Sql, SqlRow, Tx, sql};
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, PlanDraft, RuleDraft, RuleModeDraft, document};
+use crate::record::{
+    ClientDraft, GrantDraft, NamespaceDraft, OverrideDraft, PlanDraft, RuleDraft, RuleModeDraft, document,
+};
 use crate::{Change, Edit, Error, Precondition, RecordKind, Result};
 
 /// Most records that may differ between two compared generations.
@@ -113,7 +115,7 @@ pub(super) fn unreadable(why: &str) -> Value {
 
 const UNREADABLE: &str = "unreadable";
 
-/// The edit that reverts a change; `None` for tokens and the mode. Overrides and clients that no node could use were
+/// The edit that reverts a change; `None` for tokens and the mode. Overrides, grants and clients that no node could use were
 /// not in force and are not restored.
 fn revert(change: &Change) -> Result<Option<Edit>> {
     let (namespace, id, expect) = (change.namespace.clone(), change.id.clone(), Precondition::Anything);
@@ -126,6 +128,11 @@ fn revert(change: &Change) -> Result<Option<Edit>> {
             let to = before.map(OverrideDraft::from_json).transpose()?;
             let to = to.filter(|draft| document::overriding(draft).is_ok());
             Edit::Override { namespace, override_id: id, to, expect }
+        }
+        RecordKind::Grant => {
+            let to = before.map(GrantDraft::from_json).transpose()?;
+            let to = to.filter(|draft| document::grant(draft).is_ok());
+            Edit::Grant { namespace, grant_id: id, to, expect }
         }
         RecordKind::RuleMode => {
             let to = before.map(RuleModeDraft::from_json).transpose()?;
@@ -151,7 +158,7 @@ fn apply_order(edit: &Edit) -> u8 {
     match edit {
         Edit::Namespace { .. } => 0,
         Edit::Rule { to: Some(_), .. } | Edit::Plan { .. } => 1,
-        Edit::Override { .. } | Edit::RuleMode { .. } => 2,
+        Edit::Override { .. } | Edit::Grant { .. } | Edit::RuleMode { .. } => 2,
         Edit::Rule { to: None, .. } => 3,
         Edit::Client { .. } => 4,
     }

@@ -64,7 +64,7 @@ pub struct ChangedKeys {
     pub namespaces: BTreeSet<String>,
     /// Namespace and id of rules that were created, changed or deleted.
     pub rules: BTreeSet<(String, String)>,
-    /// Namespace and key of clients that changed or whose overrides changed.
+    /// Namespace and key of clients that changed or whose overrides or grants changed.
     pub clients: BTreeSet<(String, String)>,
     /// Tokens were created or revoked.
     pub tokens: bool,
@@ -126,8 +126,8 @@ impl Snapshot {
             return Ok(touched);
         }
         let rows = sql!(
-            "SELECT kind, namespace, id, CASE kind WHEN 'override' THEN before END, \
-             CASE kind WHEN 'override' THEN after END FROM audit WHERE generation > $1 LIMIT $2",
+            "SELECT kind, namespace, id, CASE WHEN kind IN ('override', 'grant') THEN before END, \
+             CASE WHEN kind IN ('override', 'grant') THEN after END FROM audit WHERE generation > $1 LIMIT $2",
             generation,
             ROWS_MAX + 1
         );
@@ -148,7 +148,7 @@ impl Snapshot {
         Ok(recorded == state.generation - generation)
     }
 
-    /// Every namespace with rules, overrides, clients or settings, and its settings.
+    /// Every namespace with rules, overrides, grants, clients or settings, and its settings.
     pub async fn namespaces(&mut self) -> Result<Vec<(String, NamespaceDraft)>> {
         namespaces(&mut self.tx).await
     }
@@ -229,7 +229,7 @@ impl Snapshot {
         Ok((client, overrides.filter(|record| document::overriding(&record.draft).is_ok()).collect()))
     }
 
-    async fn each<R: StoredRecord, T>(
+    pub(super) async fn each<R: StoredRecord, T>(
         &mut self,
         namespace: Option<&str>,
         validate: impl Fn(R) -> Result<T, Vec<FieldError>>,
@@ -265,7 +265,7 @@ impl ChangedKeys {
             }
             Some(RecordKind::Rule) => drop(self.rules.insert((namespace, id))),
             Some(RecordKind::Client) => drop(self.clients.insert((namespace, id))),
-            Some(RecordKind::Override) => {
+            Some(RecordKind::Override | RecordKind::Grant) => {
                 for record in [row.get::<Option<String>>(3)?, row.get::<Option<String>>(4)?].into_iter().flatten() {
                     let record: Value = serde_json::from_str(&record).unwrap_or_default();
                     match record.get("client_key").and_then(Value::as_str) {

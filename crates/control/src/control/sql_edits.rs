@@ -12,7 +12,8 @@ use super::{Control, tokens};
 use crate::db::{Sql, SqlRow, Tx, sql};
 use crate::edit::fleet_change;
 use crate::record::{
-    ClientRecord, NamespaceRow, OverrideRecord, PlanRecord, RuleModeRecord, RuleRow, StoredRecord, document,
+    ClientRecord, GrantRecord, NamespaceRow, OverrideRecord, PlanRecord, RuleModeRecord, RuleRow, StoredRecord,
+    document,
 };
 use crate::write_tx::WriteTx;
 use crate::{Author, Change, Error, RecordKind, Result};
@@ -112,6 +113,10 @@ async fn record_edit(write: &mut WriteTx, edit: &SqlEdit) -> Result<Changed> {
         RecordKind::Override => {
             let is_valid = |record: &OverrideRecord| document::overriding(&record.draft).is_ok();
             record_row(write, edit, "UPDATE rate_limit_overrides SET version = ", is_valid).await
+        }
+        RecordKind::Grant => {
+            let is_valid = |record: &GrantRecord| document::grant(&record.draft).is_ok();
+            record_row(write, edit, "UPDATE rate_limit_grants SET version = ", is_valid).await
         }
         RecordKind::Client => {
             let is_valid = |record: &ClientRecord| document::client(&record.client_key, &record.draft).is_ok();

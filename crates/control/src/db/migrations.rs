@@ -46,6 +46,11 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0006_plans.sql"),
         include_str!("../../migrations/postgres/0006_plans.sql"),
     ),
+    (
+        "grants",
+        include_str!("../../migrations/sqlite/0007_grants.sql"),
+        include_str!("../../migrations/postgres/0007_grants.sql"),
+    ),
 ];
 
 /// Not sqlx's default, which another program may use in the same database.

@@ -10,9 +10,9 @@ use tollgate_rules::document::{self, NamespaceSettings};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::problem::{Problem, quote};
 use tollgate_rules::yaml::{DEPTH_MAX, SCALAR_BYTES_MAX, YamlNode};
-use tollgate_rules::{ClientSpec, OverrideSpec, PlanSpec, RuleSpec, plan as plans};
+use tollgate_rules::{ClientSpec, GrantSpec, OverrideSpec, PlanSpec, RuleSpec, plan as plans};
 
-use super::{ClientDraft, NamespaceDraft, OverrideDraft, PlanDraft, PlanRecord};
+use super::{ClientDraft, GrantDraft, NamespaceDraft, OverrideDraft, PlanDraft, PlanRecord};
 use crate::FieldError;
 use crate::error::field_error;
 
@@ -22,7 +22,7 @@ const RULE_BYTES_MAX: usize = 1 << 20;
 const VALUE_BYTES_MAX: usize = 1024;
 /// Most attributes of a client.
 const ATTRIBUTES_MAX: usize = 64;
-/// Longest reason of an override.
+/// Longest reason of an override or a grant.
 pub(crate) const REASON_BYTES_MAX: usize = 4096;
 
 /// The settings of a namespace that rules depend on.
@@ -150,6 +150,27 @@ pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Fiel
 /// Errors of an override, with the names of its columns.
 pub(crate) fn of_override(problems: Vec<Problem>) -> Vec<FieldError> {
     renamed(problems, &[("rule", "rule_id"), ("requests", "max_requests"), ("burst", "burst_size")])
+}
+
+/// Validates a grant by itself.
+pub(crate) fn grant(draft: &GrantDraft) -> Result<GrantSpec, Vec<FieldError>> {
+    let mut faults = Vec::new();
+    short_text("reason", &draft.reason, REASON_BYTES_MAX, &mut faults);
+    faults.extend(bad_id("rule_id", &draft.rule_id));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut entries = vec![("client_key", YamlNode::text(&draft.client_key)), ("rule", YamlNode::text(&draft.rule_id))];
+    entries.push(("amount", YamlNode::plain(draft.amount)));
+    entries.extend(draft.valid_from.map(|instant| ("valid_from", YamlNode::text(instant.to_string()))));
+    entries.extend(draft.valid_until.map(|instant| ("valid_until", YamlNode::text(instant.to_string()))));
+    entries.extend((!draft.reason.is_empty()).then(|| ("reason", YamlNode::text(&draft.reason))));
+    document::grant_of(&YamlNode::map(entries)).map_err(of_grant)
+}
+
+/// Errors of a grant, with the names of its columns.
+pub(crate) fn of_grant(problems: Vec<Problem>) -> Vec<FieldError> {
+    renamed(problems, &[("rule", "rule_id")])
 }
 
 /// Validates the settings of a namespace.

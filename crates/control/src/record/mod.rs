@@ -7,6 +7,7 @@ mod audited_json;
 mod client;
 mod columns;
 pub(crate) mod document;
+mod grant;
 mod namespace;
 mod overriding;
 mod plan;
@@ -23,6 +24,7 @@ pub(crate) use rule_row::RuleRow;
 pub(crate) use stored_record::{RowStamp, StoredRecord};
 
 pub use client::{ClientDraft, ClientRecord};
+pub use grant::{GrantDraft, GrantRecord};
 pub use namespace::NamespaceDraft;
 pub use overriding::{OverrideDraft, OverrideRecord};
 pub use plan::{PlanDraft, PlanRecord};

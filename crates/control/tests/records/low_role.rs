@@ -99,5 +99,5 @@ async fn every_function_of_the_owner_looks_at_temporary_objects_last() {
                   AND NOT EXISTS (SELECT 1 FROM unnest(proconfig) AS set WHERE set LIKE 'search_path=%, pg_temp')";
     assert_eq!(db.texts(others).await, Vec::<String>::new());
     let all = "SELECT CAST(COUNT(*) AS TEXT) FROM pg_proc WHERE prosecdef AND proname LIKE 'tollgate%'";
-    assert_eq!(db.texts(all).await, ["8"]);
+    assert_eq!(db.texts(all).await, ["9"]);
 }

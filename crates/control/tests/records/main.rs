@@ -20,6 +20,7 @@ mod file_rules;
 mod filters;
 mod follow;
 mod forms;
+mod grants;
 mod low_role;
 mod names;
 mod odd;

@@ -51,7 +51,8 @@ fn suits(grant: &GrantSpec, rule: &RuleSpec, default_key: Option<&KeyBy>, found:
     let (what, own) = identifying(&grant.client_key);
     if !key_by.parts.iter().flatten().any(|name| own.contains(&name.as_str())) {
         let message = format!("the rule {} counts by {key_by}, not by {what}", quote(&grant.rule));
-        let help = "name the client whose usage the rule counts: every bucket it has would get the units";
+        let help =
+            "name the client that the rule counts by: otherwise several clients would get the units, each of them all";
         found.add("bad-grant", "client_key", message, help);
     }
 }

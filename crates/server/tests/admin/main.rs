@@ -8,6 +8,7 @@ mod clients;
 mod corpus;
 mod description;
 mod exchange;
+mod grants;
 mod history;
 mod modes;
 mod overrides;

@@ -97,6 +97,7 @@ fn path(endpoint: &AdminEndpoint) -> String {
         "{rule_id}" => "fixture",
         "{override_id}" => "fixture",
         "{plan_id}" => "fixture",
+        "{grant_id}" => "fixture",
         "{client_key}" => "key:fixture",
         "{generation}" => "1",
         "{token_id}" => "nobody",
@@ -132,6 +133,7 @@ fn body(endpoint: &AdminEndpoint, until: &str) -> (&'static str, String) {
         "OverrideInput" => {
             json!({ "client_key": "key:other", "rule_id": "fixture", "max_requests": 1, "valid_until": until })
         }
+        "GrantInput" => json!({ "client_key": "key:other", "rule_id": "fixture-quota", "amount": 1 }),
         "OverridePatch" => json!({ "max_requests": 9 }),
         "ClientInput" => json!({ "client_key": "key:new", "tier": "free" }),
         "ClientBody" | "ClientPatch" => json!({ "tier": "pro" }),
@@ -152,6 +154,10 @@ async fn fixtures(rig: &Rig) {
     let change = json!({ "override_id": "fixture", "client_key": "key:fixture", "rule_id": "fixture", "max_requests": 5, "valid_until": until });
     rig.send("POST", "/v1/overrides", change).await.expect(201);
     rig.send("POST", "/v1/plans", json!({ "plan_id": "fixture" })).await.expect(201);
+    let quota = json!({ "rule_id": "fixture-quota", "quota": { "amount": 1, "every": "day" } });
+    rig.send("POST", "/v1/rules", quota).await.expect(201);
+    let grant = json!({ "grant_id": "fixture", "client_key": "key:fixture", "rule_id": "fixture-quota", "amount": 5 });
+    rig.send("POST", "/v1/grants", grant).await.expect(201);
 }
 
 /// True if a response shows no record.

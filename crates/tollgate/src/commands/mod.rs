@@ -9,6 +9,7 @@ pub mod config;
 pub mod db;
 pub mod envoy_compat;
 pub mod explain;
+pub mod grants;
 pub mod man;
 pub mod mode;
 pub mod namespaces;

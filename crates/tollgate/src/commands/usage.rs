@@ -78,11 +78,15 @@ fn text(usage: &Value, palette: Palette) -> String {
         });
         let assumed = rule.get("assumed").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let assumed: Vec<String> = assumed.iter().filter_map(Value::as_str).map(visible).collect();
+        let limit = match rule.get("granted").and_then(Value::as_u64) {
+            Some(granted) => format!("{} ({granted} granted)", word("limit")),
+            None => word("limit"),
+        };
         let columns = [
             word("rule"),
             word("meter"),
             word("used"),
-            word("limit"),
+            limit,
             word("remaining"),
             period.unwrap_or_default(),
             assumed.join(", "),

@@ -96,8 +96,8 @@ fn change_text(change: &Value, palette: Palette) -> String {
         (None, Some(after)) => {
             // The id is in the title.
             let is_shown = |(name, value): &(String, String)| {
-                let is_id =
-                    value == word("id") && ["rule_id", "override_id", "client_key", "name"].contains(&name.as_str());
+                let is_id = value == word("id")
+                    && ["rule_id", "override_id", "grant_id", "client_key", "name"].contains(&name.as_str());
                 !is_id && !DEFAULTS.contains(&(name.as_str(), value.as_str()))
             };
             let fields = sorted(fields(after)).into_iter().filter(is_shown);

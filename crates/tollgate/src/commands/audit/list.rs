@@ -13,7 +13,7 @@ use crate::render::{field_changes, member};
 #[command(after_help = HELP)]
 pub struct AuditListArgs {
     /// Only changes of this kind of resource
-    #[arg(long, value_name = "KIND", value_parser = ["rule", "override", "client", "namespace", "token", "mode", "everything"])]
+    #[arg(long, value_name = "KIND", value_parser = ["rule", "override", "grant", "client", "namespace", "token", "mode", "everything"])]
     kind: Option<String>,
     /// Only changes of the resource with this id
     #[arg(long, value_name = "ID")]
@@ -30,7 +30,7 @@ pub struct AuditListArgs {
 }
 
 /// The help of `audit` and of `audit list`.
-pub const HELP: &str = r#"Every change of a rule, an override, a client, a token or the mode is a row, written in
+pub const HELP: &str = r#"Every change of a rule, override, grant, client, token or the mode is a row, written in
 the same transaction as the change; each row has a hash of itself and the previous
 row.
 

@@ -22,7 +22,7 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Writes the rules, clients and overrides of a namespace as a rules file, which
+const HELP: &str = r#"Writes the rules, clients, overrides and grants of a namespace as a rules file, which
 `tollgate serve --rules`, `rules lint`, `rules test` and `rules import` read. A new
 file has mode 0600, because client keys may be secrets.
 

@@ -21,7 +21,7 @@ pub struct Args {
     scope: EveryScopeArgs,
 }
 
-const HELP: &str = r#"Restores one rule, override, switch or client to its state before a change; all other
+const HELP: &str = r#"Restores one rule, override, grant, switch or client to its state before a change; all other
 changes stay. Rejected if the resource was changed again: revert the later change
 first. On a terminal the command shows the change and asks; elsewhere it needs --yes.
 

@@ -15,7 +15,7 @@ pub struct Args {
     /// The generation to restore
     #[arg(value_name = "GENERATION")]
     generation: u64,
-    /// Restore overrides and switches of rules as well
+    /// Restore overrides, grants and switches of rules as well
     #[arg(long)]
     overrides: bool,
     /// Restore clients as well
