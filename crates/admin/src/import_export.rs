@@ -166,7 +166,8 @@ impl StoredNamespace {
         }
         // Overrides and grants of rules in files are not exported: a rules file may only name its own rules.
         let names: HashSet<&str> = self.rules.iter().map(|rule| rule.rule_id.as_str()).collect();
-        let mut own = self.overrides.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
+        let is_own = |rule_id: &str| names.contains(rule_id) || rule_id == OverrideSpec::EVERY_RULE;
+        let mut own = self.overrides.iter().filter(|record| is_own(&record.draft.rule_id)).peekable();
         if own.peek().is_some() {
             entries.push(("overrides", YamlNode::list(own.map(override_tree))));
         }

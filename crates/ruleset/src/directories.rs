@@ -3,10 +3,11 @@
 use smallvec::SmallVec;
 use tollgate_core::{Secret, Time};
 use tollgate_rules::Normalize;
+use tollgate_rules::spec::OverrideSpec;
 
 use super::attributes::{AttrId, Attributes};
 use super::rule::Rule;
-use crate::directory::{Directory, PackedOverride};
+use crate::directory::{Directory, PackedOverride, RuleNumbers};
 
 /// Directories in order of precedence; that of the file comes first.
 #[derive(Debug, Default)]
@@ -22,17 +23,17 @@ pub(super) struct BoundDirectory {
     pub(super) directory: Directory,
     /// The namespace's number of each attribute of the directory; `None` if no rule uses it.
     pub(super) attributes: Vec<Option<AttrId>>,
+    /// What the directory calls all rules, if it has overrides of these.
+    pub(super) every_rule: u32,
 }
-
-/// The number of a rule that a directory does not know.
-const UNKNOWN: u32 = u32::MAX;
 
 impl BoundDirectories {
     /// Binds the directories that have entries.
     pub(super) fn new(directories: impl Iterator<Item = Directory>, attributes: &Attributes) -> BoundDirectories {
         let bound = |directory: Directory| {
             let attributes = directory.attribute_names().map(|name| attributes.find(name)).collect();
-            BoundDirectory { directory, attributes }
+            let every_rule = directory.rule_number(OverrideSpec::EVERY_RULE).unwrap_or(RuleNumbers::UNKNOWN);
+            BoundDirectory { directory, attributes, every_rule }
         };
         let all: Vec<BoundDirectory> = directories.filter(|directory| directory.kinds() != 0).map(bound).collect();
         let kinds = all.iter().fold(0, |kinds, bound| kinds | bound.directory.kinds());
@@ -42,7 +43,8 @@ impl BoundDirectories {
     /// Sets the numbers of each rule in the directories.
     pub(super) fn number(&self, rules: &mut [Rule]) {
         for rule in rules {
-            let number = |bound: &BoundDirectory| bound.directory.rule_number(&rule.name).unwrap_or(UNKNOWN);
+            let number =
+                |bound: &BoundDirectory| bound.directory.rule_number(&rule.name).unwrap_or(RuleNumbers::UNKNOWN);
             rule.numbers = self.all.iter().map(number).collect();
         }
     }
@@ -76,6 +78,8 @@ pub(super) struct RequestOverrides<'a> {
 #[derive(Debug)]
 struct FoundOverrides<'a> {
     directory: u32,
+    /// What the directory calls all rules.
+    every_rule: u32,
     /// The kind of the identity, as a bit.
     kind: u8,
     all: &'a [PackedOverride],
@@ -92,9 +96,9 @@ pub(super) struct GrantTerms {
 }
 
 impl<'a> RequestOverrides<'a> {
-    pub(super) fn add(&mut self, directory: usize, kind: u8, all: &'a [PackedOverride]) {
+    pub(super) fn add(&mut self, directory: usize, bound: &BoundDirectory, kind: u8, all: &'a [PackedOverride]) {
         if !all.is_empty() {
-            self.found.push(FoundOverrides { directory: directory as u32, kind, all });
+            self.found.push(FoundOverrides { directory: directory as u32, every_rule: bound.every_rule, kind, all });
         }
     }
 
@@ -105,9 +109,9 @@ impl<'a> RequestOverrides<'a> {
     /// The override of `rule` that is in force at `wall`.
     #[inline]
     pub(super) fn of(&self, rule: &Rule, wall: Time) -> Option<&'a PackedOverride> {
-        self.found.iter().find_map(|FoundOverrides { directory, all, .. }| {
-            let number = rule.numbers.get(*directory as usize)?;
-            all.iter().find(|other| other.rule == *number && other.holds(wall))
+        self.found.iter().find_map(|FoundOverrides { directory, every_rule, all, .. }| {
+            let numbers = RuleNumbers { rule: *rule.numbers.get(*directory as usize)?, every: *every_rule };
+            PackedOverride::in_force(all, numbers, wall)
         })
     }
 
@@ -115,7 +119,7 @@ impl<'a> RequestOverrides<'a> {
     pub(super) fn granted(&self, rule: &Rule, GrantTerms { kinds, start, wall }: GrantTerms) -> u64 {
         let of_kinds = self.found.iter().filter(|found| found.kind & kinds != 0);
         let units = of_kinds.flat_map(|FoundOverrides { directory, all, .. }| {
-            let number = rule.numbers.get(*directory as usize).copied().unwrap_or(UNKNOWN);
+            let number = rule.numbers.get(*directory as usize).copied().unwrap_or(RuleNumbers::UNKNOWN);
             all.iter().filter(move |other| other.rule == number).filter_map(move |other| other.granted(start, wall))
         });
         units.fold(0, u64::saturating_add)

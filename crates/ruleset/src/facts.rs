@@ -13,7 +13,7 @@ use super::CompiledNamespace;
 use super::attributes::AttrId;
 use super::directories::{GrantTerms, RequestOverrides};
 use super::rule::Rule;
-use crate::directory::{self, Identity, PackedOverride};
+use crate::directory::{self, Identity, PackedOverride, RuleNumbers};
 
 /// Longest value of an attribute.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
@@ -115,7 +115,7 @@ impl<'a> RequestFacts<'a> {
                     self.offer(*id, "", value)?;
                 }
             }
-            self.overrides.add(number, identity.bit(), entry.overrides);
+            self.overrides.add(number, bound, identity.bit(), entry.overrides);
         }
         Ok(())
     }
@@ -149,8 +149,8 @@ impl<'a> RequestFacts<'a> {
             let digest = identity.digest(secret, namespace.ipv6_prefix);
             let mut directories = namespace.directories.all.iter().zip(&rule.numbers);
             directories.find_map(|(bound, number)| {
-                let overrides = bound.directory.find(digest)?.overrides;
-                Some((identity, overrides.iter().find(|other| other.rule == *number && other.holds(wall))?))
+                let numbers = RuleNumbers { rule: *number, every: bound.every_rule };
+                Some((identity, PackedOverride::in_force(bound.directory.find(digest)?.overrides, numbers, wall)?))
             })
         })
     }

@@ -136,6 +136,7 @@ fn overrides(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Prob
         let mut found = ProblemCollector { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
         match names.find(&change.rule).and_then(|rule| file.rules.get(rule)) {
             Some(rule) => limit::check_change(change, rule, &mut found),
+            None if change.is_of_every_rule() => {}
             None => {
                 let message = format!("there is no rule with the name {}", quote(&change.rule));
                 found.add("unknown-rule", "rule", message, &names.suggest(&change.rule));

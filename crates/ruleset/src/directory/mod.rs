@@ -30,7 +30,7 @@ pub use self::overriding::{ActiveGrant, ActiveOverride};
 use self::base::Base;
 use self::delta::Delta;
 pub(crate) use self::identity::Identity;
-pub(crate) use self::overriding::PackedOverride;
+pub(crate) use self::overriding::{PackedOverride, RuleNumbers};
 use self::texts::NameTable;
 use self::texts::{AttributePair, Texts};
 

@@ -18,6 +18,18 @@ pub(crate) struct PackedOverride {
     pub(crate) rule: u32,
 }
 
+/// What a directory calls a rule, and all rules.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RuleNumbers {
+    pub(crate) rule: u32,
+    pub(crate) every: u32,
+}
+
+impl RuleNumbers {
+    /// The number of a rule that a directory does not know.
+    pub(crate) const UNKNOWN: u32 = u32::MAX;
+}
+
 /// An override that is in force for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveOverride {
@@ -116,6 +128,13 @@ impl PackedOverride {
             from: Some(self.from).filter(|from| *from > Time::ZERO),
             until: Some(self.until).filter(|until| *until < Time::from_nanos(u64::MAX)),
         }
+    }
+
+    /// Of the overrides of one identity, the one of a rule that is in force: of the rule itself, else of every rule.
+    #[inline]
+    pub(crate) fn in_force(all: &[PackedOverride], numbers: RuleNumbers, wall: Time) -> Option<&PackedOverride> {
+        let of = |rule: u32| all.iter().find(move |other| other.rule == rule && other.holds(wall));
+        of(numbers.rule).or_else(|| of(numbers.every).filter(|_| numbers.every != RuleNumbers::UNKNOWN))
     }
 
     /// Whether it is an override that is in force.

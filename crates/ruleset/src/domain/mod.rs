@@ -26,7 +26,7 @@ use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
 use super::input::{CompileOptions, Defaults, DomainRules};
 use super::rule::{Rule, RuleBody, RuleId};
 use super::{CompiledNamespace, RuleSet};
-use crate::directory::{Identity, PackedOverride};
+use crate::directory::{Identity, PackedOverride, RuleNumbers};
 
 /// Finds the rules of a domain.
 #[derive(Debug)]
@@ -62,8 +62,8 @@ impl<'a> DescriptorRequest<'a> {
             }
             let digest = identity.digest(secret, self.namespace.ipv6_prefix);
             let held = directories.all.iter().zip(&rule.numbers).find_map(|(bound, number)| {
-                let overrides = bound.directory.find(digest)?.overrides;
-                overrides.iter().find(|other| other.rule == *number && other.holds(self.wall))
+                let numbers = RuleNumbers { rule: *number, every: bound.every_rule };
+                PackedOverride::in_force(bound.directory.find(digest)?.overrides, numbers, self.wall)
             })?;
             Some((client_key, held))
         })
