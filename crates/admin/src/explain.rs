@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
 use tollgate_control::{Control, OverrideFilter, Page};
+use tollgate_rules::OverrideSpec;
 use tollgate_service::Unexplained;
 use tollgate_service::explain::ExplainRequest;
 
@@ -62,13 +63,18 @@ async fn name_override(
     call: &AdminCall<'_>,
 ) -> Result<(), AdminProblem> {
     let text = |pointer: &str| rule.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let filter = OverrideFilter {
+    let mut filter = OverrideFilter {
         namespaces: Some(vec![namespace.to_owned()]),
         client_key: text("/override/client_key"),
         rule_id: text("/name"),
         holds_at: Some(call.state.now()),
     };
-    let found = control.overrides(&filter, &Page { limit: 1, after: None }).await?;
+    let one = Page { limit: 1, after: None };
+    let mut found = control.overrides(&filter, &one).await?;
+    if found.entries.is_empty() {
+        filter.rule_id = Some(OverrideSpec::EVERY_RULE.to_owned());
+        found = control.overrides(&filter, &one).await?;
+    }
     if let (Some(record), Some(held)) = (found.entries.first(), rule.get_mut("override").and_then(Value::as_object_mut))
     {
         held.insert("override_id".to_owned(), json!(record.override_id));

@@ -181,6 +181,7 @@ impl StoredNamespace {
         // Overrides and grants of rules in files are not exported: a rules file may only name its own rules.
         let mut names: HashSet<String> = self.rules.iter().map(|rule| rule.rule_id.clone()).collect();
         names.extend(self.plans.iter().flat_map(plan_rule_names));
+        names.insert(OverrideSpec::EVERY_RULE.to_owned());
         let mut own = self.overrides.iter().filter(|record| names.contains(&record.draft.rule_id)).peekable();
         if own.peek().is_some() {
             entries.push(("overrides", YamlNode::list(own.map(override_tree))));

@@ -212,6 +212,11 @@ pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
         let help = "give `requests`, `burst` or both, or else `unlimited: true`";
         found.add("bad-override", "", message.to_owned(), help);
     }
+    if change.is_of_every_rule() && numbers {
+        let message = "an override of all rules has numbers".to_owned();
+        let help = "rules count different things: name one rule, or write `unlimited: true` to exempt the client";
+        found.add("bad-override", "rule", message, help);
+    }
     if let (Some(from), Some(until)) = (change.valid_from_ns, change.valid_until_ns)
         && from >= until
     {

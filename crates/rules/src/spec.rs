@@ -279,7 +279,7 @@ pub struct OverrideSpec {
     pub client_key: String,
     /// Its position in the file.
     pub at: SourcePosition,
-    /// Name of the rule.
+    /// Name of the rule, or [`OverrideSpec::EVERY_RULE`].
     pub rule: String,
     /// Units per window instead of the rule's; slots for a concurrency rule.
     pub requests: Option<u64>,
@@ -293,4 +293,14 @@ pub struct OverrideSpec {
     pub valid_until_ns: Option<u64>,
     /// Free text.
     pub reason: Option<String>,
+}
+
+impl OverrideSpec {
+    /// In place of a rule: all rules of the namespace. No rule has this name.
+    pub const EVERY_RULE: &str = "*";
+
+    /// True if it is for all rules of the namespace.
+    pub fn is_of_every_rule(&self) -> bool {
+        self.rule == Self::EVERY_RULE
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 use tollgate_core::{Secret, Time};
 use tollgate_rules::Normalize;
+use tollgate_rules::spec::OverrideSpec;
 
 use super::attributes::{AttrId, Attributes};
 use super::rule::Rule;
@@ -52,6 +53,7 @@ impl BoundDirectories {
             let numbers = |bound: &BoundDirectory| RuleNumbers {
                 name: number(bound, &rule.name),
                 in_plans: local.map_or(UNKNOWN, |name| number(bound, name)),
+                every: number(bound, OverrideSpec::EVERY_RULE),
             };
             rule.numbers = self.all.iter().map(numbers).collect();
         }

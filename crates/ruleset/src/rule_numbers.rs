@@ -12,6 +12,8 @@ pub(super) struct RuleNumbers {
     /// That of its name within plans: such an override applies in every plan. [`UNKNOWN`] for a rule outside of plans,
     /// and where another rule has this name.
     pub(super) in_plans: u32,
+    /// That of overrides of every rule; [`UNKNOWN`] if there are none.
+    pub(super) every: u32,
 }
 
 /// The number of a rule that a directory does not know.
@@ -24,14 +26,12 @@ impl RuleNumbers {
         other.rule == self.name || other.rule == self.in_plans
     }
 
-    /// The override in force among those of one identity. One of the rule's own name comes first.
+    /// The override in force among those of one identity: by the rule's own name, else by its name within plans, else
+    /// one of every rule.
     #[inline]
     pub(super) fn find<'a>(&self, overrides: &'a [PackedOverride], wall: Time) -> Option<&'a PackedOverride> {
         let numbered = |number: u32| overrides.iter().find(|other| other.rule == number && other.holds(wall));
-        match (numbered(self.name), self.in_plans) {
-            (None, UNKNOWN) => None,
-            (None, number) => numbered(number),
-            (found, _) => found,
-        }
+        let known = |number: u32| if number == UNKNOWN { None } else { numbered(number) };
+        numbered(self.name).or_else(|| known(self.in_plans)).or_else(|| known(self.every))
     }
 }

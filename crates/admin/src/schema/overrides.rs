@@ -21,7 +21,7 @@ fn overrides() -> Vec<(&'static str, Value)> {
     };
     let own = json!({
         "client_key": client_key(),
-        "rule_id": label("The rule whose numbers it changes."),
+        "rule_id": label("The rule whose numbers it changes; `*` with `unlimited` exempts the client from all rules of the namespace."),
         "max_requests": maximum(count("Units per window instead of the rule's.", check::REQUESTS_MAX)),
         "burst_size": count("Capacity instead of the rule's; 0 for the rule's.", check::BURST_MAX),
         "unlimited": flag("Exempts the client."),

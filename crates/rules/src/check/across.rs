@@ -136,7 +136,7 @@ fn overrides(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Prob
     for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
         let mut found = ProblemCollector { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
         let rules: Vec<usize> = names.overridden(&change.rule).to_vec();
-        if rules.is_empty() {
+        if rules.is_empty() && !change.is_of_every_rule() {
             let message = format!("there is no rule with the name {}", quote(&change.rule));
             found.add("unknown-rule", "rule", message, &names.suggest(&change.rule));
         }

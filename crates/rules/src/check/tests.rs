@@ -253,3 +253,19 @@ grants: [{{ valid_from: 2026-03-01T00:00:00Z, {grant} }}]
         assert!(found(grant).starts_with(expected), "{}", found(grant));
     }
 }
+
+#[test]
+fn an_override_of_all_rules_exempts_and_has_no_numbers() {
+    let found = |change: &str| {
+        let text = format!(
+            "rules: [{{ name: r, limit: {{ requests: 1, window: 1s }} }}]\noverrides: [{{ client_key: 'user:1', rule: '*', {change} }}]"
+        );
+        crate::read("rules.yaml", &text).err().map(|report| report.to_string())
+    };
+    assert_eq!(found("unlimited: true"), None);
+    let refused = found("requests: 5").unwrap_or_default();
+    assert!(
+        refused.starts_with("error[bad-override]: overrides[0].rule: an override of all rules has numbers"),
+        "{refused}"
+    );
+}

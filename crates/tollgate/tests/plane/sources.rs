@@ -135,6 +135,30 @@ fn rules_of_files_can_be_overridden() {
 }
 
 #[test]
+fn an_override_of_all_rules_exempts_from_rules_of_every_source() {
+    let (_place, node) = node(Place::embedded());
+    for (namespace, client) in [("default", "user:1"), ("edge", "tenant:acme")] {
+        let body = json!({ "override_id": "partner", "client_key": client, "rule_id": "*", "unlimited": true,
+            "valid_until": "2199-01-01T00:00:00Z" });
+        let made = node.admin("POST", &format!("/v1/overrides?namespace={namespace}"), Some(body));
+        assert_eq!(made.status, 201, "{made:?}");
+    }
+    until("overrides hold", &node, || {
+        (node.limit("/filed"), node.limit("/stored"), tenant_limit(&node, "acme")) == (None, None, None)
+    });
+    assert_eq!(tenant_limit(&node, "other"), Some(7), "the override is for one client");
+    let explained = explain(&node, json!({ "client_key": "user:1", "endpoint": "/stored" }));
+    let rule = explained["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == "stored").unwrap();
+    assert_eq!(rule["override"]["override_id"], json!("partner"));
+    let export = node.admin("GET", "/v1/rules/export", None).body;
+    assert!(export.as_str().unwrap().contains("unlimited: true"), "{export}");
+    let numbers =
+        json!({ "client_key": "user:2", "rule_id": "*", "max_requests": 5, "valid_until": "2199-01-01T00:00:00Z" });
+    let refused = node.admin("POST", "/v1/overrides", Some(numbers));
+    assert_eq!((refused.status, &refused.body["errors"][0]["code"]), (422, &json!("bad-override")), "{refused:?}");
+}
+
+#[test]
 fn a_rule_of_any_source_is_switched_to_shadow_and_back() {
     let (place, node) = node(Place::embedded());
     let path = |namespace: &str, rule: &str| format!("/v1/rules/{rule}/mode?namespace={namespace}");

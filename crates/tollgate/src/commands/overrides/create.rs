@@ -4,6 +4,7 @@ use anyhow::Result;
 use hyper::Method;
 use serde_json::{Map, Value};
 use tollgate_core::{Span, Time};
+use tollgate_rules::OverrideSpec;
 
 use super::words::line;
 use crate::admin::{ChangeArgs, ScopeArgs, idempotency_key};
@@ -20,8 +21,11 @@ pub struct Args {
     #[arg(long, value_name = "KEY")]
     client: String,
     /// The rule
-    #[arg(long, value_name = "RULE_ID")]
-    rule: String,
+    #[arg(long, value_name = "RULE_ID", required_unless_present = "all_rules")]
+    rule: Option<String>,
+    /// All rules of the namespace, with --unlimited: exempts the client
+    #[arg(long, requires = "unlimited", conflicts_with_all = ["rule", "limit", "burst"])]
+    all_rules: bool,
     /// Requests per window of the rule
     #[arg(long, value_name = "N", required_unless_present_any = ["unlimited", "burst"])]
     limit: Option<u64>,
@@ -62,6 +66,8 @@ Examples:
   No limit during a sale:
     tollgate overrides create --client key:shop --rule orders-per-user \
       --unlimited --from 2026-11-27T00:00:00Z --until 2026-11-30T00:00:00Z
+  No limit of any rule for a whole customer, also not of rules shared by all:
+    tollgate overrides create --client org:acme --all-rules --unlimited --for 2h
 
 Exit codes:
   0  created; with --dry-run: valid
@@ -79,7 +85,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut put = |name: &str, value: Option<Value>| body.extend(value.map(|value| (name.to_owned(), value)));
     put("override_id", args.id.as_deref().map(Value::from));
     put("client_key", Some(args.client.as_str().into()));
-    put("rule_id", Some(args.rule.as_str().into()));
+    let rule = args.rule.as_deref().filter(|_| !args.all_rules);
+    put("rule_id", Some(rule.unwrap_or(OverrideSpec::EVERY_RULE).into()));
     put("max_requests", args.limit.map(Value::from));
     put("burst_size", args.burst.map(Value::from));
     put("unlimited", args.unlimited.then_some(true.into()));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tollgate_core::Time;
-use tollgate_rules::datetime;
+use tollgate_rules::{OverrideSpec, datetime};
 
 use crate::render::{member, timestamp};
 
@@ -34,5 +34,9 @@ pub fn state(entry: &Value, now: Time) -> &'static str {
 pub fn line(entry: &Value, now: Time) -> String {
     let word = |name: &str| member(entry, name);
     let until = timestamp(&word("valid_until"), now);
-    format!("{} for {} of rule {}, until {until}", numbers(entry), word("client_key"), word("rule_id"))
+    let rule = match word("rule_id") {
+        every if every == OverrideSpec::EVERY_RULE => "all rules".to_owned(),
+        rule => format!("rule {rule}"),
+    };
+    format!("{} for {} of {rule}, until {until}", numbers(entry), word("client_key"))
 }

@@ -30,7 +30,8 @@ impl DatabaseOverrideArgs {
         let Some(url) = self.admin_url.as_deref().filter(|url| !url.is_empty()) else { return Ok(()) };
         let found = self.fetch(url, &file.namespace).context("cannot read the overrides of the nodes")?;
         let names: HashSet<&str> = file.rules.iter().filter_map(|rule| rule.name.as_deref()).collect();
-        let own: Vec<OverrideSpec> = found.into_iter().filter(|own| names.contains(own.rule.as_str())).collect();
+        let own: Vec<OverrideSpec> =
+            found.into_iter().filter(|own| names.contains(own.rule.as_str()) || own.is_of_every_rule()).collect();
         let replaced: HashSet<(&str, &str)> =
             own.iter().map(|own| (own.client_key.as_str(), own.rule.as_str())).collect();
         file.overrides.retain(|old| !replaced.contains(&(old.client_key.as_str(), old.rule.as_str())));
