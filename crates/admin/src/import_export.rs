@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use tollgate_control::record::{
     ClientDraft, ClientRecord, GrantRecord, NamespaceDraft, OverrideDraft, OverrideRecord, PlanDraft, PlanRecord, Role,
@@ -15,11 +15,8 @@ use tollgate_control::{
     ClientFilter, Control, Edit, GrantFilter, Instant, Listing, OverrideFilter, Page, Precondition, RuleFilter,
 };
 use tollgate_rules::path::EscapedSlash;
-use tollgate_rules::plan::rule_name;
 use tollgate_rules::yaml::YamlNode;
-use tollgate_rules::{
-    ClientSpec, Normalize, OverrideSpec, PlanSchedule, Problem, RuleFile, datetime, document, lint_text, read,
-};
+use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, Problem, RuleFile, document, lint_text, read};
 use tollgate_ruleset::{CompileOptions, RuleSet, stable_names};
 
 use super::access::AdminAccess;
@@ -27,6 +24,7 @@ use super::call::AdminCall;
 use super::endpoint::{AdminEndpoint, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::grant_exchange;
 use super::parameter::{DRY_RUN, ParameterKind, parameter};
+use super::plan_exchange;
 use super::plans::PlanResource;
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
@@ -172,7 +170,7 @@ impl StoredNamespace {
         entries.extend((normalize != Normalize::None).then(|| ("normalize", YamlNode::text(normalize.name()))));
         entries.push(("rules", YamlNode::list(self.rules.iter().map(rule_tree))));
         if !self.plans.is_empty() {
-            let plans = self.plans.iter().map(|plan| (plan.plan_id.as_str(), plan_tree(plan)));
+            let plans = self.plans.iter().map(|plan| (plan.plan_id.as_str(), plan_exchange::tree(plan)));
             entries.push(("plans", YamlNode::map(plans)));
         }
         if !self.clients.is_empty() {
@@ -180,7 +178,7 @@ impl StoredNamespace {
         }
         // Overrides and grants of rules in files are not exported: a rules file may only name its own rules.
         let mut names: HashSet<String> = self.rules.iter().map(|rule| rule.rule_id.clone()).collect();
-        names.extend(self.plans.iter().flat_map(plan_rule_names));
+        names.extend(self.plans.iter().flat_map(plan_exchange::rule_names));
         names.insert(OverrideSpec::EVERY_RULE.to_owned());
         let mut own = self.overrides.iter().filter(|record| names.contains(&record.draft.rule_id)).peekable();
         if own.peek().is_some() {
@@ -239,7 +237,7 @@ impl StoredNamespace {
 
     fn client(&self, spec: &ClientSpec) -> Edit {
         let ClientSpec { client_key, tier, org, plan, attributes, .. } = spec.clone();
-        let plan = plan.as_ref().map(steps);
+        let plan = plan.as_ref().map(plan_exchange::steps);
         let draft = ClientDraft { tier, organisation: org, plan, attributes: attributes.into_iter().collect() };
         Edit::Client { namespace: self.name.clone(), client_key, to: Some(draft), expect: Precondition::Anything }
     }
@@ -304,34 +302,6 @@ fn rule_tree(rule: &RuleRecord) -> YamlNode {
     let mut entries = vec![("name".to_owned(), YamlNode::text(&rule.rule_id))];
     entries.extend(exported(rule).iter().map(|(name, value)| (name.clone(), tree::of_json(value))));
     YamlNode::map(entries)
-}
-
-fn plan_tree(plan: &PlanRecord) -> YamlNode {
-    let PlanDraft { extends, is_default, limits, description } = &plan.draft;
-    let mut entries = Vec::new();
-    entries.extend((!description.is_empty()).then(|| ("description", YamlNode::text(description))));
-    entries.extend(extends.as_ref().map(|extends| ("extends", YamlNode::text(extends))));
-    entries.extend(is_default.then(|| ("default", YamlNode::plain(true))));
-    entries.push(("limits", YamlNode::list(limits.iter().map(tree::of_json))));
-    YamlNode::map(entries)
-}
-
-/// The names by which overrides refer to the rules of a plan.
-fn plan_rule_names(plan: &PlanRecord) -> impl Iterator<Item = String> {
-    let names = plan.draft.limits.iter().filter_map(|limit| limit.get("name")?.as_str());
-    names.flat_map(|name| [name.to_owned(), rule_name(&plan.plan_id, name)])
-}
-
-/// The plans of a client as the API has them: a name, or steps with their instants.
-fn steps(schedule: &PlanSchedule) -> Value {
-    if !schedule.is_dated() {
-        return schedule.as_str().into();
-    }
-    let step = |(from_ns, plan): (u64, &str)| match from_ns {
-        0 => Value::from(plan),
-        from_ns => json!({ "plan": plan, "from": datetime::display(from_ns) }),
-    };
-    schedule.steps().map(step).collect()
 }
 
 fn client_tree(client: &ClientRecord) -> YamlNode {
@@ -415,19 +385,9 @@ impl ImportFile {
             document.remove("name");
             document
         });
+        let plans = plan_exchange::drafts(&file, &root);
         // An unnamed rule is stored under the digest that its buckets are keyed by: it does not depend on the other rules of
         // the file, so importing again changes nothing, and it keeps the rule's counters.
-        let plans = file.plans.iter().zip(document::plans_of(&root)).map(|(plan, (_, tree))| {
-            let limits = document::limits_of(tree).iter().map(|limit| document::explicit(limit, &file));
-            let draft = PlanDraft {
-                extends: plan.extends.clone(),
-                is_default: plan.is_default,
-                limits: limits.map(|limit| Value::Object(tree::to_object(&limit))).collect(),
-                description: plan.description.clone().unwrap_or_default(),
-            };
-            (plan.name.clone(), draft)
-        });
-        let plans = plans.collect();
         let ids = stable_names(&file);
         let shown = ids.iter().cloned().zip(names).filter(|(id, name)| id != name).collect();
         let rules = ids.into_iter().zip(documents).collect();

@@ -47,6 +47,7 @@ mod operator_pages;
 mod overrides;
 mod parameter;
 mod percent;
+mod plan_exchange;
 mod plans;
 mod problem;
 mod query;

@@ -10,45 +10,13 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{self, YamlKind, YamlNode, is_blank};
 use tollgate_rules::{Report, duration};
 
-use crate::input::{self, SourceText};
+use tollgate_terminal::rank;
 
-/// Conventional order of the fields of a rule and of its nested maps; other fields follow by name.
-const FIELD_ORDER: [&str; 25] = [
-    "rule_id",
-    "client_key",
-    "rule",
-    "name",
-    "description",
-    "resource",
-    "match",
-    "key_by",
-    "meter",
-    "unmetered",
-    "limit",
-    "unlimited",
-    "replaces",
-    "requests",
-    "amount",
-    "window",
-    "slots",
-    "slot_ttl",
-    "algorithm",
-    "burst",
-    "cost",
-    "mode",
-    "consistency",
-    "on_fail",
-    "enabled",
-];
+use crate::input::{self, SourceText};
 
 /// Fields that the server sets.
 const READ_ONLY_FIELDS: [&str; 8] =
     ["source", "location", "mode_override", "warnings", "created_at", "updated_at", "version", "namespace"];
-
-/// The position of a field in the conventional order.
-pub fn rank(field: &str) -> usize {
-    FIELD_ORDER.iter().position(|known| *known == field).unwrap_or(FIELD_ORDER.len())
-}
 
 /// A rule that was read from a file or from standard input.
 pub struct RuleDocument {

@@ -12,7 +12,6 @@ mod exit;
 mod input;
 mod load;
 mod output;
-mod render;
 mod replace;
 mod request;
 mod settings;

@@ -11,7 +11,7 @@ use tollgate_rules::Report;
 
 use crate::client::ApiProblem;
 use crate::exit::Exit;
-use crate::render::{Palette, colour_report, visible};
+use tollgate_terminal::{Palette, colour_report, visible};
 
 /// Standard output and standard error of this process.
 pub struct Output {

@@ -54,6 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("load", &["proto", "resp"]),
+    ("terminal", &["core", "engine", "rules", "ruleset", "service"]),
     (
         "tollgate",
         &[
@@ -69,6 +70,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "store",
             "store-redis",
             "telemetry",
+            "terminal",
         ],
     ),
     ("testkit", &["core", "resp", "rules", "ruleset", "store", "store-redis"]),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::client::{ApiCall, ApiClient, ApiProblem, ApiResponse, BrokenConnection};
 use crate::output::Output;
-use crate::render::human_duration;
+use tollgate_terminal::human_duration;
 
 /// Timeout of a call: longer than the server waits for its database.
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{ApiCall, ApiResponse};
 use crate::output::Output;
-use crate::render::{ChangeCounts, Palette, changes_text, member};
+use tollgate_terminal::{ChangeCounts, Palette, changes_text, member};
 
 /// Flags of commands that change something.
 #[derive(Clone, Debug, clap::Args)]

@@ -8,7 +8,7 @@ use super::change::{DRY_RUN, changes, show};
 use crate::client::ApiCall;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{ChangeCounts, changes_text};
+use tollgate_terminal::{ChangeCounts, changes_text};
 
 /// Flags of commands that need a confirmation.
 #[derive(Clone, Debug, clap::Args)]

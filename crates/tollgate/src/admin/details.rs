@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::admin_client::AdminClient;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, timestamp, visible};
 use crate::when;
+use tollgate_terminal::{member, timestamp, visible};
 
 /// Fetches one record and prints it: the API's JSON, or else by `print`.
 pub fn print_record(

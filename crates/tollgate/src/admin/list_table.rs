@@ -8,8 +8,8 @@ use super::admin_client::AdminClient;
 use crate::client::ApiCall;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{TextTable, cell, member, timestamp};
 use crate::when;
+use tollgate_terminal::{TextTable, cell, member, timestamp};
 
 /// Maximum number of entries per page.
 const PAGE: u64 = 1000;

@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use serde_json::Value;
 
 use crate::exit::Exit;
-use crate::render::{Palette, visible};
+use tollgate_terminal::{Palette, visible};
 
 /// A problem document (RFC 9457).
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use tollgate_server::with_password;
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::count;
+use tollgate_terminal::count;
 
 /// The database commands.
 #[derive(Debug, Subcommand)]

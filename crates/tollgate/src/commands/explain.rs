@@ -14,9 +14,9 @@ use crate::decider::{Decider, DeciderArgs, RemoteServer};
 use crate::exit::Exit;
 use crate::load;
 use crate::output::Output;
-use crate::render::{effective_text, explained_text};
 use crate::request::{OwnedRequest, RequestArgs};
 use crate::when;
+use tollgate_terminal::{effective_text, explained_text};
 
 /// The decider, and the request.
 #[derive(Debug, clap::Args)]

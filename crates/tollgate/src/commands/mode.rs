@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, timestamp, visible};
 use crate::when;
+use tollgate_terminal::{member, timestamp, visible};
 
 /// The mode.
 #[derive(Debug, clap::Args)]

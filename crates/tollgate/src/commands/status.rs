@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Palette, member, timestamp, visible};
 use crate::when;
+use tollgate_terminal::{Palette, member, timestamp, visible};
 
 /// The server.
 #[derive(Debug, clap::Args)]

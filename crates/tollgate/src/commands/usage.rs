@@ -8,8 +8,8 @@ use crate::client::ApiCall;
 use crate::decider::RemoteServer;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Palette, TextTable, cell, member, visible};
 use crate::request::{AttributeArgs, OwnedRequest};
+use tollgate_terminal::{Palette, TextTable, cell, member, visible};
 
 /// The client and the server.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use tollgate_store::Memory;
 use super::expect::{ExpectedVerdict, Mismatch};
 use super::step::{RequestStep, StepAction, TestStep, offset};
 use super::table::TestTable;
-use crate::render::{DecisionView, Palette, ruling_text};
+use tollgate_terminal::{DecisionView, Palette, ruling_text};
 
 /// The result of a table.
 #[derive(Debug)]

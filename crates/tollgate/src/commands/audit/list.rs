@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::admin::{ListArgs, ListTable, PeriodArgs, ScopeArgs, author};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{field_changes, member};
+use tollgate_terminal::{field_changes, member};
 
 /// Which changes; also the flags of `tollgate audit` itself.
 #[derive(Debug, clap::Args)]

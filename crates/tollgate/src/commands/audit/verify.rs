@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::admin::ServerReadArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::member;
+use tollgate_terminal::member;
 
 /// The server.
 #[derive(Debug, clap::Args)]

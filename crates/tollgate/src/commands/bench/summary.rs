@@ -7,7 +7,7 @@ use tollgate_load::{Errors, LoadPace, LoadPlan, LoadReport, Popularity};
 
 use super::figures::{grouped, short_time};
 use super::plot;
-use crate::render::{Palette, count, visible};
+use tollgate_terminal::{Palette, count, visible};
 
 /// The reported quantiles.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];

@@ -2,7 +2,7 @@
 
 use tollgate_core::Time;
 
-use crate::render::{DecisionView, Palette, human_duration};
+use tollgate_terminal::{DecisionView, Palette, human_duration};
 
 /// Numbers of allowed and denied requests so far.
 #[derive(Default)]

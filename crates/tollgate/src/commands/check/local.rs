@@ -12,8 +12,8 @@ use super::args::Args;
 use super::decision_counts::DecisionCounts;
 use crate::load;
 use crate::output::Output;
-use crate::render::DecisionView;
 use crate::request::OwnedRequest;
+use tollgate_terminal::DecisionView;
 
 pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Output) -> Result<DecisionCounts> {
     let loaded = load::rules(file)?;

@@ -10,8 +10,8 @@ use super::args::Args;
 use super::decision_counts::DecisionCounts;
 use crate::decider::RemoteServer;
 use crate::output::Output;
-use crate::render::DecisionView;
 use crate::request::OwnedRequest;
+use tollgate_terminal::DecisionView;
 
 pub(super) fn run(
     args: &Args,

@@ -11,7 +11,7 @@ use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, changes};
 use crate::exit::Exit;
 use crate::input;
 use crate::output::Output;
-use crate::render::ChangeCounts;
+use tollgate_terminal::ChangeCounts;
 
 /// Clients per call: a short transaction, and far below the server's body limit.
 const BATCH: usize = 5000;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::admin::{ListArgs, ListTable, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::member;
+use tollgate_terminal::member;
 
 /// Filters.
 #[derive(Debug, clap::Args)]

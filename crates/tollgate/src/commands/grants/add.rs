@@ -8,8 +8,8 @@ use tollgate_core::{Span, Time};
 use crate::admin::{ChangeArgs, ScopeArgs, idempotency_key};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, timestamp, visible};
 use crate::when;
+use tollgate_terminal::{member, timestamp, visible};
 
 /// The grant to make.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::admin::{ListArgs, ListTable, ServerArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::member;
+use tollgate_terminal::member;
 
 /// Output flags.
 #[derive(Debug, clap::Args)]

@@ -10,8 +10,8 @@ use super::words::line;
 use crate::admin::{ChangeArgs, ScopeArgs, idempotency_key};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, visible};
 use crate::when;
+use tollgate_terminal::{member, visible};
 
 /// The override to create.
 #[derive(Debug, clap::Args)]

@@ -10,8 +10,8 @@ use super::words::line;
 use crate::admin::{ChangeArgs, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::visible;
 use crate::when;
+use tollgate_terminal::visible;
 
 /// The override, and its new end.
 #[derive(Debug, clap::Args)]

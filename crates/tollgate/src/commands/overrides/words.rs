@@ -4,7 +4,7 @@ use serde_json::Value;
 use tollgate_core::Time;
 use tollgate_rules::{OverrideSpec, datetime};
 
-use crate::render::{member, timestamp};
+use tollgate_terminal::{member, timestamp};
 
 /// `500, burst 1000`, `unlimited`.
 pub fn numbers(entry: &Value) -> String {

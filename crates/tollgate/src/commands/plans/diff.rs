@@ -7,7 +7,7 @@ use tollgate_service::plans::differences;
 use super::source::PlanSourceArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::changes_text;
+use tollgate_terminal::changes_text;
 
 /// The plans to compare.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use super::source::PlanSourceArgs;
 use crate::admin::ListTable;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{count, member, source_words};
+use tollgate_terminal::{count, member, source_words};
 
 /// Where the plans are.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use super::source::PlanSourceArgs;
 use crate::admin::ListTable;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{key_words, limit_words, match_words, visible};
+use tollgate_terminal::{key_words, limit_words, match_words, visible};
 
 /// The plan.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use crate::admin::{ChangeArgs, ScopeArgs, idempotency_key};
 use crate::document::RuleDocument;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{limit_words, match_words, member, visible};
+use tollgate_terminal::{limit_words, match_words, member, visible};
 
 /// The rule to create.
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use crate::admin::ScopeArgs;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::Output;
-use crate::render::visible;
 use crate::replace::replace;
+use tollgate_terminal::visible;
 
 /// Where to write.
 #[derive(Debug, clap::Args)]

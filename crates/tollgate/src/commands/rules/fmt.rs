@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::input::{self, SourceText};
 use crate::output::Output;
-use crate::render::visible;
 use crate::replace::replace;
 use crate::{load, suite};
+use tollgate_terminal::visible;
 
 /// The files, and what to do with the result.
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use crate::admin::{ScopeReadArgs, print_record, warning_lines};
 use crate::document::rule_yaml;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, mode_words, source_words, timestamp, visible};
 use crate::when;
+use tollgate_terminal::{member, mode_words, source_words, timestamp, visible};
 
 /// The rule.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use crate::client::{ApiCall, ApiResponse};
 use crate::exit::Exit;
 use crate::input::{self, SourceText};
 use crate::output::Output;
-use crate::render::{ChangeCounts, changes_text, member};
+use tollgate_terminal::{ChangeCounts, changes_text, member};
 
 /// The file, and what to do with it.
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use tollgate_rules::Report;
 use crate::exit::Exit;
 use crate::load::{self, LoadedRules};
 use crate::output::Output;
-use crate::render::{colour_report, count, problem_json, visible};
 use crate::{input, suite};
+use tollgate_terminal::{colour_report, count, problem_json, visible};
 
 /// The files, and how strict to be.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::admin::{EveryScopeArgs, ListArgs, ListTable};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{key_words, limit_words, match_words, mode_words, source_words};
+use tollgate_terminal::{key_words, limit_words, match_words, mode_words, source_words};
 
 /// Filters.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::admin::{ChangeArgs, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, mode_words, source_words};
+use tollgate_terminal::{member, mode_words, source_words};
 
 /// The rule, and its mode.
 #[derive(Debug, clap::Args)]

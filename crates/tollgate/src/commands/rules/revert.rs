@@ -6,7 +6,7 @@ use hyper::Method;
 use crate::admin::{ConsentArgs, ConsentOutcome, EveryScopeArgs, changes};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{ChangeCounts, member};
+use tollgate_terminal::{ChangeCounts, member};
 
 /// The change.
 #[derive(Debug, clap::Args)]

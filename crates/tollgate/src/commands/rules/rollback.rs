@@ -6,7 +6,7 @@ use hyper::Method;
 use crate::admin::{ConsentArgs, ConsentOutcome, ScopeArgs, changes};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{ChangeCounts, member};
+use tollgate_terminal::{ChangeCounts, member};
 
 /// The generation.
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::input::{self, SourceText};
 use crate::output::Output;
-use crate::render::{Palette, count, visible};
 use crate::suite::{self, StepFailure, TableResult};
+use tollgate_terminal::{Palette, count, visible};
 
 /// The tables.
 #[derive(Debug, clap::Args)]

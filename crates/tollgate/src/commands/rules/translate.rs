@@ -7,8 +7,8 @@ use tollgate_rules::translate::{SourceFormat, TranslatedFile, translate};
 
 use crate::input::{self, SourceText};
 use crate::output::Output;
-use crate::render::visible;
 use crate::replace::replace;
+use tollgate_terminal::visible;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]

@@ -10,7 +10,7 @@ use tollgate_store_redis::check::FindingLevel;
 use super::access::AccessArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Palette, visible};
+use tollgate_terminal::{Palette, visible};
 
 /// The store, and how to connect to it.
 #[derive(Debug, clap::Args)]

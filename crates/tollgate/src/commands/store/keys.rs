@@ -17,9 +17,9 @@ use super::database_overrides::DatabaseOverrideArgs;
 use crate::exit::Exit;
 use crate::load;
 use crate::output::Output;
-use crate::render::stored_text;
 use crate::request::{AttributeArgs, OwnedRequest};
 use crate::when;
+use tollgate_terminal::stored_text;
 
 /// The client, the rules, the store.
 #[derive(Debug, clap::Args)]

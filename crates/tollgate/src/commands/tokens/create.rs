@@ -9,8 +9,8 @@ use tollgate_rules::duration;
 use crate::admin::ServerArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, timestamp, visible};
 use crate::when;
+use tollgate_terminal::{member, timestamp, visible};
 
 /// The token to create.
 #[derive(Debug, clap::Args)]

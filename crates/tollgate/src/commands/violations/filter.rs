@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::admin::PeriodArgs;
 use crate::client::ApiCall;
-use crate::render::member;
+use tollgate_terminal::member;
 
 /// Filters by client, rule and period.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,7 +5,7 @@ use tollgate_engine::{Decision, Ruling};
 use tollgate_ruleset::Rule;
 
 use super::view::{DecisionView, RowVerdict, RulingRow, room_text, wait_text};
-use crate::render::visible;
+use crate::visible;
 
 impl From<&Decision> for DecisionView {
     fn from(decision: &Decision) -> DecisionView {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::rule::{limit_words, match_words, plain};
 use super::{Palette, visible};
-use crate::document::rank;
+use crate::field_order::rank;
 
 /// Fields that are not shown: they differ after every change.
 const HIDDEN_FIELDS: [&str; 6] = ["namespace", "warnings", "created_at", "updated_at", "version", "since"];

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Span, Wait};
 
-use crate::render::{Palette, TextTable, human_duration, visible};
+use crate::{Palette, TextTable, human_duration, visible};
 
 /// The displayed part of a decision.
 #[derive(Debug, PartialEq, Eq)]
