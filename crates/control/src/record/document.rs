@@ -80,6 +80,10 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
         short_text(&field, text, VALUE_BYTES_MAX, &mut faults);
     }
     draft.plan.iter().for_each(|plan| plain_text("plan", plan, 1, &mut faults));
+    faults.extend(draft.plan.as_ref().filter(|plan| !are_steps(plan)).map(|_| {
+        let help = "write a name, or a list of names and of {\"plan\": \"pro\", \"from\": \"2026-12-01\"}";
+        field_error("plan", "wrong-type", "plan should be text, or a list of steps", help)
+    }));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -92,6 +96,18 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
         entries.push(("attributes", YamlNode::map(attributes)));
     }
     document::client(&YamlNode::map(entries)).map_err(|problems| renamed(problems, &[("org", "organisation")]))
+}
+
+/// True if names and dates in the plan of a client are text: a tree would read `false` as a name.
+fn are_steps(plan: &Value) -> bool {
+    let is_step = |step: &Value| match step {
+        Value::Object(fields) => fields.values().all(Value::is_string),
+        step => step.is_string(),
+    };
+    match plan {
+        Value::Array(steps) => steps.iter().all(is_step),
+        step => is_step(step),
+    }
 }
 
 /// Reads the draft of a plan with this name.

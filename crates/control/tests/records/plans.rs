@@ -71,6 +71,8 @@ on_both! {
             (plan("pro", plan_draft(None, json!([{ "name": "x", "limit": { "requests": 1, "window": "soon" } }]))), unknown("bad-duration", "limits[0].limit.window")),
             (client("user:1", on_plan(json!("fre"))), unknown("unknown-plan", "plan")),
             (client("user:1", on_plan(json!(["free", "free"]))), unknown("bad-time", "plan[1]")),
+            (client("user:1", on_plan(json!([false]))), unknown("wrong-type", "plan")),
+            (client("user:1", on_plan(json!({ "plan": "free", "from": null }))), unknown("wrong-type", "plan")),
         ];
         for (edit, expected) in cases {
             assert_eq!(refused(control, [edit.clone()]).await, expected, "{edit:?}");
