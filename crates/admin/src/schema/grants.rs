@@ -9,7 +9,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let own = json!({
         "client_key": client_key(),
         "rule_id": label("The quota it adds to."),
-        "amount": json!({ "type": "integer", "minimum": 1, "maximum": check::REQUESTS_MAX, "description": "Its units." }),
+        "amount": json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": check::REQUESTS_MAX, "description": "Its units." }),
         "valid_from": maybe_time("It counts in the period that contains this instant; now if it is left out."),
         "valid_until": maybe_time("First instant it counts no more; null for the end of its period."),
         "reason": json!({ "type": "string", "maxLength": 1024, "description": "For people." }),
