@@ -1,0 +1,99 @@
+//! A stream of server-sent events: whole events are passed on, and one may be left out.
+
+use bytes::Bytes;
+
+use super::passage::Passages;
+use super::sse::{SsePart, SseSplitter};
+use super::tally::UsageTally;
+use crate::json::JsonScanner;
+
+/// Longest event that is held until it is whole; longer ones are passed on as they come.
+pub(super) const HELD_MAX: usize = 256 << 10;
+
+/// The events of a response.
+#[derive(Debug)]
+pub(super) struct EventsBody {
+    splitter: SseSplitter,
+    scanner: JsonScanner,
+    /// Whether the event that `include_usage` adds is left out.
+    leave_out_usage: bool,
+    /// The beginning of an event that is not whole.
+    held: Vec<u8>,
+    /// Whether the beginning of this event was passed on because the event is too long to be held.
+    is_oversized: bool,
+}
+
+impl EventsBody {
+    pub(super) fn new(leave_out_usage: bool) -> EventsBody {
+        EventsBody {
+            splitter: SseSplitter::new(),
+            scanner: JsonScanner::new(),
+            leave_out_usage,
+            held: Vec::new(),
+            is_oversized: false,
+        }
+    }
+
+    pub(super) fn push(&mut self, chunk: &Bytes, tally: &mut UsageTally, out: &mut Passages<'_>) {
+        let (mut read, mut passed) = (0, 0);
+        while let Some(rest) = chunk.get(read..).filter(|rest| !rest.is_empty()) {
+            let (part, length) = self.splitter.next(rest);
+            read += length;
+            match part {
+                SsePart::Data(data) => drop(self.scanner.feed(data, tally)),
+                SsePart::Other => {}
+                SsePart::End => {
+                    self.end_event(chunk, passed..read, tally, out);
+                    passed = read;
+                }
+            }
+        }
+        self.hold(chunk, passed, tally, out);
+    }
+
+    fn end_event(
+        &mut self,
+        chunk: &Bytes,
+        range: std::ops::Range<usize>,
+        tally: &mut UsageTally,
+        out: &mut Passages<'_>,
+    ) {
+        let is_json = self.scanner.is_done();
+        self.scanner = JsonScanner::new();
+        let left_out = self.leave_out_usage && is_json && !self.is_oversized && tally.is_usage_only();
+        tally.end_event();
+        let held = std::mem::take(&mut self.held);
+        self.is_oversized = false;
+        if !left_out {
+            out.add_whole(held, chunk, range, tally.point());
+        }
+    }
+
+    /// Keeps what follows the last whole event.
+    fn hold(&mut self, chunk: &Bytes, from: usize, tally: &UsageTally, out: &mut Passages<'_>) {
+        let rest = chunk.get(from..).unwrap_or_default();
+        if rest.is_empty() {
+            return;
+        }
+        if self.is_oversized || self.held.len() + rest.len() > HELD_MAX {
+            self.is_oversized = true;
+            let held = std::mem::take(&mut self.held);
+            out.add_whole(held, chunk, from..chunk.len(), tally.point());
+        } else {
+            self.held.extend_from_slice(rest);
+        }
+    }
+
+    /// The end of the body: what is held is passed on.
+    pub(super) fn end(&mut self, tally: &mut UsageTally, out: &mut Passages<'_>) {
+        tally.end_event();
+        let held = std::mem::take(&mut self.held);
+        out.add_whole(held, &Bytes::new(), 0..0, tally.point());
+    }
+
+    /// Gives up the event that is not whole; true if its beginning was passed on.
+    pub(super) fn give_up(&mut self) -> bool {
+        self.held = Vec::new();
+        std::mem::take(&mut self.is_oversized)
+    }
+}
