@@ -119,6 +119,7 @@ impl Config {
             let (has_tls, asks, cert) = match name {
                 "admin" => (self.control.tls_cert.is_some(), true, "admin_tls_cert and admin_tls_key"),
                 "metrics" => (self.metrics_tls_cert.is_some(), false, "metrics_tls_cert and metrics_tls_key"),
+                "listen" => (self.tls_cert.is_some(), true, "tls_cert and tls_key"), // identities are up to the routes
                 "resp" => (self.tls_cert.is_some(), self.resp.password_file.is_some(), "tls_cert and tls_key"),
                 _ => (self.tls_cert.is_some(), self.asks_for_token(), "tls_cert and tls_key"),
             };
@@ -145,7 +146,12 @@ impl Config {
         let admin = self.admin.iter().map(|address| ("admin", address));
         let metrics = self.metrics.iter().map(|address| ("metrics", address));
         let grpc = self.grpc.address.iter().map(|address| ("grpc", address));
-        http.chain(grpc).chain(self.resp.address.iter().map(|address| ("resp", address))).chain(admin).chain(metrics)
+        let listen = self.gateway.listen.iter().map(|address| ("listen", address));
+        http.chain(listen)
+            .chain(grpc)
+            .chain(self.resp.address.iter().map(|address| ("resp", address)))
+            .chain(admin)
+            .chain(metrics)
     }
 
     /// The first address that is given twice; the second listener could not bind it.

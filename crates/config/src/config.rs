@@ -10,6 +10,7 @@ use crate::auth::AuthSettings;
 use crate::choice::{LogFormat, LogLevel};
 use crate::control::{ControlSettings, DbPlace};
 use crate::envoy::EnvoySettings;
+use crate::gateway::GatewaySettings;
 use crate::grpc::GrpcSettings;
 use crate::resp::RespSettings;
 use crate::store::StoreSettings;
@@ -17,7 +18,7 @@ use crate::store::StoreSettings;
 /// Everything that can be set. Every value is validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where the data API listens.
+    /// Where the data API listens; nowhere if empty.
     pub http: Vec<Address>,
     /// Where the admin API and `/metrics` listen; nowhere if none.
     pub admin: Option<Address>,
@@ -29,6 +30,8 @@ pub struct Config {
     pub grpc: GrpcSettings,
     /// Where RESP listens.
     pub resp: RespSettings,
+    /// The reverse proxy in front of an API.
+    pub gateway: GatewaySettings,
     /// Rules as envoyproxy/ratelimit keeps them.
     pub envoy: EnvoySettings,
     /// The rules file; without one everything is allowed.
@@ -106,6 +109,7 @@ impl Default for Config {
             socket_mode: None,
             grpc: GrpcSettings::default(),
             resp: RespSettings::default(),
+            gateway: GatewaySettings::default(),
             envoy: EnvoySettings::default(),
             rules: None,
             reload_interval: Duration::from_millis(500),

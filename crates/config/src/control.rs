@@ -26,6 +26,10 @@ pub struct ControlSettings {
     pub violations_retention: Duration,
     /// Whether violations hold client keys in plain text, instead of digests under the site's key.
     pub violations_plain_keys: bool,
+    /// How long ended periods of quotas are kept in the history of usage.
+    pub usage_retention: Duration,
+    /// Whether the history of usage holds client keys in plain text, instead of digests under the site's key.
+    pub usage_plain_keys: bool,
     /// Certificate chain of the admin listener, PEM; set together with `tls_key`.
     pub tls_cert: Option<PathBuf>,
     /// Its private key, PEM.
@@ -50,6 +54,8 @@ impl Default for ControlSettings {
             state_dir: None,
             violations_retention: Duration::from_secs(30 * 86_400),
             violations_plain_keys: false,
+            usage_retention: Duration::from_secs(400 * 86_400),
+            usage_plain_keys: false,
             tls_cert: None,
             tls_key: None,
             client_ca: None,

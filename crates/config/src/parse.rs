@@ -23,7 +23,7 @@ pub fn unless_off<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, ParseErro
 }
 
 pub fn addresses(texts: &[&str]) -> Result<Vec<Address>, ParseError> {
-    pieces(texts).map(str::parse).collect()
+    pieces_unless_off(texts).map(str::parse).collect()
 }
 
 pub fn path(text: &str) -> Result<PathBuf, ParseError> {

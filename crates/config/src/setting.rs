@@ -39,6 +39,8 @@ pub struct Setting {
 pub enum Section {
     /// Addresses.
     Listening,
+    /// The gateway.
+    Gateway,
     /// The rules file.
     Rules,
     /// The control plane.
@@ -66,6 +68,7 @@ impl Section {
     pub fn title(self) -> &'static str {
         match self {
             Self::Listening => "Listening",
+            Self::Gateway => "Gateway",
             Self::Rules => "Rules",
             Self::Control => "Control plane",
             Self::Store => "Store",
@@ -86,7 +89,7 @@ pub type FieldAccess<T> = fn(&mut Config) -> &mut T;
 /// The kind of a setting, and its field in [`Config`].
 #[derive(Debug)]
 pub enum SettingKind {
-    /// One or more addresses.
+    /// Addresses, or `off`.
     Addresses(FieldAccess<Vec<Address>>),
     /// An address, or `off`.
     Address(FieldAccess<Option<Address>>),
@@ -257,7 +260,7 @@ impl Setting {
         let off_or = |value: Option<String>| vec![value.unwrap_or_else(|| parse::OFF.to_owned())];
         let all_or_off = |all: Vec<String>| if all.is_empty() { off_or(None) } else { all };
         match &self.kind {
-            SettingKind::Addresses(at) => at(config).iter().map(Address::to_string).collect(),
+            SettingKind::Addresses(at) => all_or_off(at(config).iter().map(Address::to_string).collect()),
             SettingKind::Address(at) => off_or(at(config).as_ref().map(Address::to_string)),
             SettingKind::Path(at) => at(config).iter().map(|path| path.to_string_lossy().into_owned()).collect(),
             SettingKind::Sink(at) => off_or(at(config).clone()),

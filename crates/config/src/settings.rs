@@ -4,6 +4,7 @@ mod access;
 mod auth;
 mod control;
 mod envoy;
+mod gateway;
 mod grpc;
 mod resp;
 mod store;
@@ -39,6 +40,7 @@ pub static SETTINGS: SettingTable = SettingTable(&[
     SERVED,
     grpc::GRPC,
     resp::RESP,
+    gateway::GATEWAY,
     RULES,
     envoy::ENVOY,
     control::CONTROL,
@@ -60,7 +62,7 @@ static SERVED: &[Setting] = &[
         name: "http",
         value_name: "ADDR",
         section: Section::Listening,
-        help: "Serve the data API here; several may be given",
+        help: "Serve the data API here, or `off`; several may be given",
         absent: "",
         kind: SettingKind::Addresses(|config| &mut config.http),
     },

@@ -27,6 +27,8 @@ const KUBERNETES_PREFIXES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
 /// All sources of a configuration, passed in so that a test needs no process of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
+    /// Defaults of a command that differ from those of [`Config`], by the name of the setting.
+    pub defaults: BTreeMap<&'static str, String>,
     /// The file, as `--config` names it; without it `TOLLGATE_CONFIG` does.
     pub file: Option<PathBuf>,
     /// Values of flags, by the name of the setting.
@@ -48,6 +50,11 @@ impl Sources {
     /// Reads every source, the weakest first, and reports all errors of all of them.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
         let mut draft = ConfigDraft::default();
+        for (name, value) in &self.defaults {
+            if let Some(setting) = Setting::named(name) {
+                draft.apply(setting, std::slice::from_ref(value), SettingOrigin::Default);
+            }
+        }
         if let Some((origin, path)) = self.file() {
             draft.file = file::read(&path).map_err(|error| unreadable(origin, error))?;
             draft.apply_file();

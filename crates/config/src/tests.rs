@@ -24,6 +24,9 @@ fn samples(setting: &Setting) -> [String; 3] {
         (SettingKind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => {
             own(["150ms", "400ms", "900ms"])
         }
+        (SettingKind::Duration(_, range), _) if *range.start() >= Duration::from_secs(24 * 3600) => {
+            own(["2d", "30d", "90d"])
+        }
         (SettingKind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => {
             own(["2h", "30h", "90d"])
         }
@@ -134,7 +137,7 @@ fn what_is_printed_reads_back_as_the_same() {
         let flags = SETTINGS.iter().map(|setting| (setting.name, vec![samples(setting)[which].clone()]));
         let mut sources = Sources { flags: flags.collect(), ..Sources::default() };
         sources.flags.insert("admin", vec!["127.0.0.1:3".to_owned()]);
-        for name in ["metrics", "grpc", "resp"] {
+        for name in ["listen", "metrics", "grpc", "resp"] {
             sources.flags.insert(name, vec!["off".to_owned()]);
         }
         let first = sources.resolve().unwrap();
@@ -180,7 +183,7 @@ fn names_are_spelled_alike_everywhere() {
 fn every_field_has_a_setting() {
     let mut flags: BTreeMap<_, _> = SETTINGS.iter().map(|each| (each.name, vec![samples(each)[0].clone()])).collect();
     flags.insert("admin", vec!["off".to_owned()]);
-    for name in ["metrics", "grpc", "resp"] {
+    for name in ["listen", "metrics", "grpc", "resp"] {
         flags.insert(name, vec![format!("unix:/run/{name}.sock")]);
     }
     flags.insert("db_migrate", vec!["false".to_owned()]);
@@ -264,7 +267,7 @@ fn all_errors_of_all_sources_are_reported_at_once() {
     let file = Some(folder.file("# a comment\nmax-connections: 5\nhead_timeout: 60\nhttp: [127.0.0.1:1, \":2\"]\n"));
     let environment = environment(&[("TOLLGATE_HTTP", "here"), ("TOLLGATE_MAX_BODY", "1KB")]);
     let flags = BTreeMap::from([("threads", vec!["0".to_owned()])]);
-    let error = Sources { file, environment, flags }.resolve().unwrap_err();
+    let error = Sources { file, environment, flags, ..Sources::default() }.resolve().unwrap_err();
     assert_eq!(folder.shorten(&error), include_str!("tests/mistakes.txt"));
 }
 

@@ -107,7 +107,7 @@ impl Drop for ConnectionPermit {
 }
 
 /// The network that counts as one client: for IPv6 the /64, the smallest network that a client gets.
-fn client_network(address: IpAddr) -> IpAddr {
+pub(crate) fn client_network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),

@@ -21,16 +21,20 @@ pub enum RefusalReason {
     PerAddress,
     /// The TLS handshake failed.
     Handshake,
+    /// A proxy sent no valid PROXY header.
+    ProxyHeader,
 }
 
 impl RefusalReason {
-    const ALL: [RefusalReason; 3] = [RefusalReason::Full, RefusalReason::PerAddress, RefusalReason::Handshake];
+    const ALL: [RefusalReason; 4] =
+        [RefusalReason::Full, RefusalReason::PerAddress, RefusalReason::Handshake, RefusalReason::ProxyHeader];
 
     const fn name(self) -> &'static str {
         match self {
             RefusalReason::Full => "full",
             RefusalReason::PerAddress => "per_address",
             RefusalReason::Handshake => "handshake",
+            RefusalReason::ProxyHeader => "proxy_header",
         }
     }
 }

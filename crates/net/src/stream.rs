@@ -10,6 +10,8 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
+use super::PeerCertificate;
+
 /// How long, and how much, is read after the last response.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 10;
@@ -26,6 +28,16 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// The names of the client certificate; `None` without TLS, or without one.
+    pub fn client_certificate(&self) -> Option<PeerCertificate> {
+        match self {
+            Stream::Tls(stream) => {
+                stream.get_ref().1.peer_certificates().and_then(<[_]>::first).map(PeerCertificate::of)
+            }
+            Stream::Tcp(_) | Stream::Unix(_) => None,
+        }
+    }
+
     /// Closes the sending side, and reads what is still in transit: closing with unread bytes resets the connection, and
     /// the client may lose the last response.
     pub async fn linger(mut self) {

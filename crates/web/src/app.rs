@@ -18,6 +18,12 @@ pub trait WebApp: Send + Sync + 'static {
     /// Answers a request. A panic becomes the response to [`HttpError::Panicked`].
     fn respond(&self, request: WebRequest) -> impl Future<Output = WebResponse> + Send;
 
+    /// True if a client that closes its sending side has given up on its response. Otherwise it is answered, which
+    /// scripts expect that send a request and close.
+    fn ends_with_client(&self) -> bool {
+        false
+    }
+
     /// The response to a message that cannot be read, or cannot be answered.
     fn reject(&self, error: HttpError) -> WebResponse;
 }

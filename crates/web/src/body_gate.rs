@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::head::HttpError;
+use crate::tunnel::Tunnel;
 
 /// The state of the current message. Its body is not read before a handler asks for it.
 #[derive(Debug, Default)]
@@ -17,12 +18,33 @@ struct GateState {
     waker: Option<Waker>,
     is_abandoned: bool,
     has_more: bool,
+    /// The response has not been sent to its end.
+    is_answering: bool,
+    tunnel: Option<Tunnel>,
 }
 
 impl BodyGate {
     /// A new message.
     pub(crate) fn begin(&self) {
-        *self.state() = GateState::default();
+        *self.state() = GateState { is_answering: true, ..GateState::default() };
+    }
+
+    /// The response to the message has been sent, or will never be.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        state.is_answering = false;
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// True until the response to the last message has been sent; then the task is woken.
+    pub(crate) fn is_answering(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.state();
+        if state.is_answering {
+            state.waker = Some(cx.waker().clone());
+        }
+        state.is_answering
     }
 
     /// Whether bytes of the next message have been read.
@@ -72,6 +94,15 @@ impl BodyGate {
 
     pub(crate) fn has_more(&self) -> bool {
         self.state().has_more
+    }
+
+    /// What takes the connection over behind the response.
+    pub(crate) fn set_tunnel(&self, tunnel: Option<Tunnel>) {
+        self.state().tunnel = tunnel;
+    }
+
+    pub(crate) fn take_tunnel(&self) -> Option<Tunnel> {
+        self.state().tunnel.take()
     }
 
     fn state(&self) -> MutexGuard<'_, GateState> {

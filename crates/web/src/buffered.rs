@@ -41,7 +41,7 @@ impl<H: Handler> WebApp for Buffered<H> {
             }
         }
         handler.completed(prepared.as_ref().map(|(prepared, _)| prepared), reply.status);
-        response(reply)
+        response_of(reply)
     }
 
     fn reject(&self, error: HttpError) -> WebResponse {
@@ -49,11 +49,12 @@ impl<H: Handler> WebApp for Buffered<H> {
         reply.clear();
         self.0.reject(error, &mut reply);
         self.0.completed(None, reply.status);
-        response(reply)
+        response_of(reply)
     }
 }
 
-fn response(reply: Reply) -> WebResponse {
+/// A reply as a response.
+pub fn response_of(reply: Reply) -> WebResponse {
     let mut response = WebResponse::new(ResponseBody::full(reply.body));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let fields = response.headers_mut();

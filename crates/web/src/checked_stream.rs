@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 use http::Uri;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
-use tollgate_net::{Deadline, Drain, IDLE_GRACE, ListenerContext, NetLimits, Stream};
+use tollgate_net::{Deadline, Drain, IDLE_GRACE, ListenerContext, NetLimits, Rewound, Stream};
 
 use crate::body_gate::BodyGate;
 use crate::h1::{BadChunk, BodyLength, Chunked, ParsedHead, parse};
@@ -124,9 +124,21 @@ impl CheckedStream {
         self.stream
     }
 
+    /// The connection behind an upgrade; `read` is what hyper has read of it already.
+    pub(crate) fn into_tunneled(mut self, read: &[u8]) -> Rewound {
+        self.compact_input();
+        Rewound::new([read, &self.input].concat(), self.stream)
+    }
+
     /// Ready once checked bytes are there; false at the end.
     fn poll_checked(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         while self.checked == 0 {
+            if matches!(self.expects, Expects::Head) && self.gate.is_answering(cx) {
+                return self.poll_closed(cx);
+            }
+            if matches!(self.expects, Expects::End) && self.gate.is_answering(cx) {
+                return Poll::Pending; // an end would look like a client that is gone
+            }
             let rest = self.input.get(self.start..).unwrap_or_default();
             match &mut self.expects {
                 Expects::Head if self.is_worth_parsing && !rest.is_empty() => {
@@ -182,6 +194,20 @@ impl CheckedStream {
         }
         self.gate.set_more(self.input.len() > self.start + self.checked);
         Poll::Ready(Ok(true))
+    }
+
+    /// Ready once the client has closed the connection in the middle of its exchange. The next request is not looked at
+    /// before the last one is answered: what is known of a message is known of one.
+    fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        self.compact_input();
+        while self.input.is_empty() {
+            self.input.reserve(READ_BYTES);
+            if ready!(pin!(self.stream.read_buf(&mut self.input)).poll(cx))? == 0 {
+                return Poll::Ready(Ok(false));
+            }
+            self.is_worth_parsing = true;
+        }
+        Poll::Pending
     }
 
     /// Reads some bytes; false if the client has closed, or the head is not there in time.

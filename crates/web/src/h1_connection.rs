@@ -26,7 +26,7 @@ pub(crate) async fn serve<A: WebApp>(stream: CheckedStream, peer: &Peer, context
         Box::pin(async move { Ok::<_, Infallible>(respond(&**app, peer, context, request, via).await) })
     });
     let mut connection = Builder::new()
-        .half_close(true) // a client that stops sending is still answered
+        .half_close(!app.ends_with_client())
         .header_read_timeout(None) // the stream has its own
         .title_case_headers(true)
         .max_headers(context.limits.max_headers.max(1))
@@ -34,6 +34,10 @@ pub(crate) async fn serve<A: WebApp>(stream: CheckedStream, peer: &Peer, context
         .serve_connection(TokioIo::new(stream), service);
     // Other errors concern only the client: it is gone, or a response failed midway and must not look complete.
     let ended = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
+    if let Some(tunnel) = gate.take_tunnel().filter(|_| ended.is_ok()) {
+        let parts = connection.into_parts();
+        return tunnel.take_over(parts.io.into_inner().into_tunneled(&parts.read_buf)).await;
+    }
     if ended.map_or_else(|error| error.is_incomplete_message(), |()| true) {
         connection.into_parts().io.into_inner().into_stream().linger().await;
     }

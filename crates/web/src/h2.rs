@@ -36,11 +36,11 @@ pub fn is_agreed(stream: &Stream) -> bool {
 
 /// Serves an HTTP/2 connection until it ends.
 pub async fn serve<A: WebApp>(read: Vec<u8>, stream: Stream, peer: &Peer, context: &ListenerContext, app: &Arc<A>) {
-    let peer = *peer;
     let ListenerContext { limits, drain, .. } = context;
     let activity = Arc::new(ConnectionActivity::new());
     let service = service_fn(|request: Request<Incoming>| {
-        let (app, context, via) = (app.clone(), context.clone(), Via::Http2(ActiveStream::enter(&activity)));
+        let (app, peer, context) = (app.clone(), peer.clone(), context.clone());
+        let via = Via::Http2(ActiveStream::enter(&activity));
         async move { Ok::<_, Infallible>(respond(&*app, &peer, &context, request, via).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());

@@ -55,8 +55,9 @@ pub(crate) struct ActiveStream {
 impl ActiveStream {
     pub(crate) fn enter(activity: &Arc<ConnectionActivity>) -> ActiveStream {
         activity.open.fetch_add(1, Ordering::Relaxed);
+        activity.waiting.fetch_add(1, Ordering::Relaxed); // for the response: handlers and bodies have deadlines of their own
         activity.touch();
-        ActiveStream { activity: activity.clone(), is_waiting: false }
+        ActiveStream { activity: activity.clone(), is_waiting: true }
     }
 
     /// hyper asked for more of the response: the client has room. `is_waiting` if there is nothing more yet.

@@ -9,6 +9,7 @@
 //! | [`Web`], [`WebApp`], [`WebRequest`], [`WebResponse`] | the protocol of a listener, and what answers its requests |
 //! | [`ReceivedBody`], [`ResponseBody`] | bodies: collected or streamed; complete, streamed, or events |
 //! | [`EventSender`], [`ServerSentEvent`] | server-sent events |
+//! | [`Tunnel`] | what takes a connection over behind a response of 101 |
 //! | [`Handler`], [`Buffered`] | answers a request with a short body: prepares from the head, then handles the body |
 //! | [`Head`], [`ReceivedHeaders`] | the parts of a request head that handlers read, and all other fields by name |
 //! | [`check_encoding`], [`request_timeout`] | checks of the head that all APIs share |
@@ -39,10 +40,11 @@ mod received_body;
 mod received_headers;
 mod respond;
 mod response_body;
+mod tunnel;
 
 pub use app::{WebApp, WebRequest, WebResponse};
 pub use authority::Authority;
-pub use buffered::Buffered;
+pub use buffered::{Buffered, response_of};
 pub use errors::http_error;
 pub use events::{EventSender, ServerSentEvent};
 pub use handler::{Handler, PendingResponse, handle_or_fail};
@@ -53,3 +55,4 @@ pub use protocol::{TOO_MANY_CONNECTIONS, Web};
 pub use received_body::ReceivedBody;
 pub use received_headers::{HeaderLookup, ReceivedHeaders};
 pub use response_body::{ResponseBody, StreamError};
+pub use tunnel::Tunnel;

@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, timeout};
-use tollgate_net::{BudgetPermit, ByteBudget, Deadline, ListenerContext};
+use tollgate_net::{BudgetPermit, ByteBudget, Deadline, FREE_BYTES, ListenerContext};
 
 use crate::body_gate::BodyGate;
 use crate::head::HttpError;
@@ -50,17 +50,30 @@ impl ReceivedBody {
         if expected.is_some_and(|bytes| bytes > max_bytes as u64) {
             return Err(HttpError::BodyTooLarge);
         }
-        let permit = self.budget.reserve(expected.unwrap_or(max_bytes as u64)).ok_or(HttpError::NoRoom)?;
         self.open(max_bytes as u64);
-        let collected = timeout(self.timeout, Limited::new(&mut self.incoming, max_bytes).collect()).await;
-        let bytes = match collected {
-            Ok(Ok(collected)) => collected.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(HttpError::BodyTooLarge),
-            Ok(Err(_)) => return Err(self.failure()),
-            Err(_) => return Err(HttpError::TooSlow),
-        };
+        let limit = self.timeout;
+        let collected = timeout(limit, self.read_all(max_bytes)).await;
+        let collected = collected.unwrap_or(Err(HttpError::TooSlow))?;
         self.is_complete = true;
-        Ok(Bytes::from_owner(BudgetedBytes { bytes, _permit: permit }))
+        Ok(Bytes::from_owner(collected))
+    }
+
+    /// Reserves what has arrived, step by step: a promise of many bytes takes no room from those that send theirs.
+    async fn read_all(&mut self, max_bytes: usize) -> Result<BudgetedBytes, HttpError> {
+        let (mut bytes, mut permits, mut reserved) = (Vec::new(), Vec::new(), FREE_BYTES);
+        while let Some(frame) = self.incoming.frame().await {
+            let Ok(frame) = frame else { return Err(self.failure()) };
+            let Some(data) = frame.data_ref() else { continue };
+            if bytes.len() + data.len() > max_bytes {
+                return Err(HttpError::BodyTooLarge);
+            }
+            while bytes.len() as u64 + data.len() as u64 > reserved {
+                permits.push(self.budget.reserve(STREAM_BYTES).ok_or(HttpError::NoRoom)?);
+                reserved += STREAM_BYTES;
+            }
+            bytes.extend_from_slice(data);
+        }
+        Ok(BudgetedBytes { bytes, _permits: permits })
     }
 
     fn open(&self, max_bytes: u64) {
@@ -77,8 +90,8 @@ impl ReceivedBody {
 
 /// Bytes that hold their part of the budget.
 struct BudgetedBytes {
-    bytes: Bytes,
-    _permit: BudgetPermit,
+    bytes: Vec<u8>,
+    _permits: Vec<BudgetPermit>,
 }
 
 impl AsRef<[u8]> for BudgetedBytes {

@@ -41,7 +41,7 @@ pub(crate) async fn respond<A: WebApp>(
     let response = match error {
         Some(error) => app.reject(error),
         None => {
-            let request = WebRequest { peer: *peer, parts, body: ReceivedBody::new(incoming, gate, context) };
+            let request = WebRequest { peer: peer.clone(), parts, body: ReceivedBody::new(incoming, gate, context) };
             catch_panic(app.respond(request)).await.unwrap_or_else(|| app.reject(HttpError::Panicked))
         }
     };
@@ -80,10 +80,14 @@ fn send<A: WebApp>(
     if is_head {
         leave_out_body(&mut response);
     }
+    let mut answered = None;
     let active = match via {
         Via::Http1(gate) => {
             let is_last = context.drain.has_begun() && !gate.has_more();
-            if is_last || gate.is_abandoned() {
+            answered = Some(AnsweredMessage(gate.clone()));
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                gate.set_tunnel(response.extensions_mut().remove());
+            } else if is_last || gate.is_abandoned() {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             None
@@ -93,15 +97,16 @@ fn send<A: WebApp>(
             Some(active)
         }
     };
-    response.map(|body| SentBody { body, active, _permit: permit })
+    response.map(|body| SentBody { body, active, _permit: permit, _answered: answered })
 }
 
 /// The response to HEAD: the length of the body, and no body.
 fn leave_out_body(response: &mut WebResponse) {
     let body = std::mem::replace(response.body_mut(), ResponseBody::empty());
     let has_length = !matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    if let Some(length) = body.size_hint().exact().filter(|_| has_length) {
-        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    if let Some(length) = body.size_hint().exact().filter(|_| has_length && body.is_full()) {
+        // A server behind a proxy has said how long its body would be.
+        response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(length.into());
     }
 }
 
@@ -110,6 +115,17 @@ pub(crate) struct SentBody {
     body: ResponseBody,
     active: Option<ActiveStream>,
     _permit: BudgetPermit,
+    /// HTTP/1: the next message may be read behind it.
+    _answered: Option<AnsweredMessage>,
+}
+
+/// Tells the connection that a message was answered, once it is dropped.
+struct AnsweredMessage(Arc<BodyGate>);
+
+impl Drop for AnsweredMessage {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Body for SentBody {

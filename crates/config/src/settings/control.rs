@@ -63,6 +63,22 @@ pub(super) static CONTROL: &[Setting] = &[
         kind: SettingKind::Switch(|config| &mut config.control.violations_plain_keys),
     },
     Setting {
+        name: "usage_retention",
+        value_name: "DURATION",
+        section: Section::Control,
+        help: "How long the usage of quotas is kept in the database after its period has ended",
+        absent: "",
+        kind: SettingKind::Duration(|config| &mut config.control.usage_retention, USAGE_RETENTIONS),
+    },
+    Setting {
+        name: "usage_plain_keys",
+        value_name: "BOOL",
+        section: Section::Control,
+        help: "Store the client keys of usage in plain text, instead of as digests under the site's key",
+        absent: "",
+        kind: SettingKind::Switch(|config| &mut config.control.usage_plain_keys),
+    },
+    Setting {
         name: "admin_tls_cert",
         value_name: "FILE",
         section: Section::Control,
@@ -114,4 +130,6 @@ pub(super) static CONTROL: &[Setting] = &[
 
 /// At most 30 s: after a lost notification, a new rule must not stay unenforced for long.
 const POLL_INTERVALS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
+/// At least a day, so that no period is deleted before it was billed by a nightly job; at most ten years.
+const USAGE_RETENTIONS: RangeInclusive<Duration> = Duration::from_secs(86_400)..=Duration::from_secs(3660 * 86_400);
 const RETENTIONS: RangeInclusive<Duration> = Duration::from_secs(3600)..=Duration::from_secs(366 * 86_400);

@@ -1,0 +1,380 @@
+//! A request's way through the gateway: canonical path, route, identity, decision, server, response.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use arc_swap::ArcSwap;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
+use smallvec::SmallVec;
+use tokio::time::{Instant, sleep};
+use tollgate_core::{Attribute, Clock};
+use tollgate_cost::llm::LlmDialect;
+use tollgate_identity::{CallerIdentity, CertificateNames, Evidence, Identifier};
+use tollgate_rules::path::PathError;
+use tollgate_service::render::{self, Media, ResponseOptions};
+use tollgate_service::{Decision, HeaderFields, HeldRequest, Reply, Service, Verdict, random};
+use tollgate_telemetry::MetricFamilies;
+use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse, response_of};
+
+use crate::access_log::{AccessLog, AccessLogConfig};
+use crate::canonical::CanonicalPath;
+use crate::cost::{PricedRequest, RequestHead};
+use crate::metrics::{GatewayFamilies, GatewayMetrics};
+use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
+use crate::request_head::{ForwardedFor, remove_connection_fields};
+use crate::request_record::{Recorder, RequestRecord};
+use crate::response::{ExchangeGuards, forwarded};
+use crate::routes::{CompiledRoute, RouteTable};
+use crate::spec::GatewaySpec;
+use crate::upgrade::{self, is_upgrade};
+use crate::upstream::{BodyProgress, Exchange, SentRequestBody, UpstreamError};
+
+/// What a gateway is made of.
+pub struct GatewayConfig {
+    /// Decides.
+    pub service: Arc<Service>,
+    /// Tells who is asking.
+    pub identifier: Arc<Identifier>,
+    /// Measures requests, and dates the lines of the log.
+    pub clock: Arc<dyn Clock>,
+    /// Routes and upstreams.
+    pub spec: GatewaySpec,
+    /// Whether callers' connections are encrypted.
+    pub is_tls: bool,
+    /// Forward what limits refuse: their decisions are counted and logged only.
+    pub shadow: bool,
+    /// The access log, if there is one.
+    pub access_log: Option<AccessLogConfig>,
+}
+
+/// The gateway: answers the requests of a listener. Clones share everything.
+#[derive(Clone)]
+pub struct Gateway(Arc<GatewayState>);
+
+struct GatewayState {
+    service: Arc<Service>,
+    identifier: ArcSwap<Identifier>,
+    routes: Arc<ArcSwap<RouteTable>>,
+    recorder: Arc<Recorder>,
+    is_tls: bool,
+    shadow: bool,
+}
+
+impl Gateway {
+    /// A gateway with these routes. Needs a runtime: active health checks begin at once.
+    pub fn new(config: GatewayConfig) -> Result<Gateway> {
+        let GatewayConfig { service, identifier, clock, spec, is_tls, shadow, access_log } = config;
+        let routes = Arc::new(ArcSwap::from_pointee(RouteTable::new(&spec, None, &clock)?));
+        let log = access_log.map(AccessLog::new);
+        let recorder = Arc::new(Recorder { clock, metrics: Arc::<GatewayMetrics>::default(), log });
+        let identifier = ArcSwap::new(identifier);
+        Ok(Gateway(Arc::new(GatewayState { service, identifier, routes, recorder, is_tls, shadow })))
+    }
+
+    /// Replaces routes, upstreams and identities. Requests in flight finish with those they began with.
+    pub fn reload(&self, spec: &GatewaySpec, identifier: Arc<Identifier>) -> Result<()> {
+        let table = RouteTable::new(spec, Some(&self.0.routes.load()), &self.0.recorder.clock)?;
+        self.0.routes.store(Arc::new(table));
+        self.0.identifier.store(identifier);
+        Ok(())
+    }
+
+    /// Its metrics, for a page.
+    pub fn families(&self) -> impl MetricFamilies + use<> {
+        GatewayFamilies { metrics: self.0.recorder.metrics.clone(), routes: self.0.routes.clone() }
+    }
+
+    /// Periodic work, every second: samples how busy upstreams are, and closes connections that have been idle for long.
+    pub fn tick(&self) {
+        for upstream in self.0.routes.load().upstreams() {
+            upstream.protection.sample();
+            upstream.servers().iter().for_each(|server| server.pool().close_idle());
+        }
+    }
+}
+
+impl WebApp for Gateway {
+    async fn respond(&self, request: WebRequest) -> WebResponse {
+        let mut record = RequestRecord::new(&self.0.recorder);
+        record.arrived(&request);
+        match Box::pin(self.0.answer(request, record)).await {
+            Ok(response) => response,
+            Err(Refused { refusal, mut record }) => {
+                let mut response = refusal.response();
+                record.refused(refusal.label(), response.status().as_u16());
+                record.write_id(response.headers_mut());
+                if let GatewayRefusal::Upstream(error) = &*refusal {
+                    tracing::debug!(route = record.record.route, %error, "a request was not forwarded");
+                }
+                response
+            }
+        }
+    }
+
+    /// Work for a caller that is gone is work that others wait for.
+    fn ends_with_client(&self) -> bool {
+        true
+    }
+
+    fn reject(&self, error: HttpError) -> WebResponse {
+        let response = unreadable(error);
+        RequestRecord::new(&self.0.recorder).refused("unreadable", response.status().as_u16());
+        response
+    }
+}
+
+/// A refusal, and the record of what was refused.
+struct Refused {
+    refusal: Box<GatewayRefusal>,
+    record: RequestRecord,
+}
+
+/// Gives up on a request, with its record.
+macro_rules! or_refuse {
+    ($result:expr, $record:ident) => {
+        match $result {
+            Ok(value) => value,
+            Err(refusal) => return Err(Refused { refusal: Box::new(refusal.into()), record: $record }),
+        }
+    };
+}
+
+impl GatewayState {
+    async fn answer(&self, request: WebRequest, mut record: RequestRecord) -> Result<WebResponse, Refused> {
+        let WebRequest { peer, mut parts, body } = request;
+        let table = self.routes.load_full();
+        let method = parts.method.clone();
+        if method == Method::CONNECT {
+            return Err(Refused { refusal: Box::new(GatewayRefusal::Connect), record });
+        }
+        let uri = std::mem::take(&mut parts.uri);
+        let path = or_refuse!(CanonicalPath::parse(uri.path()), record);
+        set_host(&uri, &mut parts.headers);
+        let host = host_name(&parts.headers);
+        let found = table.find(&host, &method, path.as_str(), &parts.headers);
+        let route = or_refuse!(found.cloned().ok_or(GatewayRefusal::NoRoute), record);
+        record.routed(&route.spec.name);
+        if is_longer_than(&parts.headers, route.spec.max_body) {
+            return Err(Refused { refusal: Box::new(TOO_LARGE), record });
+        }
+        let endpoint = or_refuse!(path.for_rules(&route.spec), record);
+        let identifier = self.identifier.load_full();
+        let namespace = route.spec.namespace.as_deref().unwrap_or(tollgate_core::Request::DEFAULT_NAMESPACE);
+        let certificate = peer.certificate.as_deref();
+        let certificate = certificate.map(|names| CertificateNames { dns: &names.dns_names, uri: &names.uri_names });
+        let evidence =
+            Evidence { namespace, headers: &parts.headers, query: uri.query(), peer: peer.whole, certificate };
+        let caller = or_refuse!(identifier.identify(&evidence), record);
+        record.identified(&caller);
+
+        let head = RequestHead {
+            method: &method,
+            path: path.as_str(),
+            query: uri.query().unwrap_or_default(),
+            headers: &parts.headers,
+        };
+        let (priced, body) = or_refuse!(PricedRequest::read(&route.spec, &head, body).await, record);
+
+        let endpoint = format!("{} {endpoint}", if method == Method::HEAD { "GET" } else { method.as_str() });
+        let asked = AskedRequest { namespace, endpoint: &endpoint, host: &host, caller: &caller };
+        let accept = parts.headers.get(header::ACCEPT).map(|accept| accept.as_bytes().to_owned());
+        let options = ResponseOptions {
+            media: accept.as_deref().map_or(Media::Problem, Media::accepted),
+            random: random::fast(),
+            ..ResponseOptions::default()
+        };
+        let (decision, mut held) = self.decide(&asked, &priced).await;
+        record.decided(&decision);
+        if !decision.is_allowed() {
+            match self.shadow {
+                false => return Ok(self.deny(&decision, &options, &route, priced.dialect(), record)),
+                true => record.would_be_denied(),
+            }
+        }
+        let mut fields = HeaderFields::default();
+        if decision.is_allowed() {
+            render::write_headers(&decision, &options, &self.service.render, &mut fields);
+        }
+        let mut settlement = priced.settlement(&mut held);
+        let delay = Duration::from_nanos(decision.delay().nanos());
+        drop(decision);
+        if !delay.is_zero() {
+            sleep(delay).await; // a place in the queue of a leaky bucket: the rule bounds it
+        }
+
+        let admitted = Box::pin(route.upstream.protection.admit(route.spec.priority, &method)).await;
+        let mut permit = or_refuse!(admitted, record);
+        let target = or_refuse!(target(&path.forwarded(&route.spec), uri.query()), record);
+        let exchange = Exchange {
+            caller: caller.client_key(),
+            path: path.as_str(),
+            keep_host: route.spec.keep_host,
+            end: route.upstream.spec.timeouts.total.map(|total| Instant::now() + total),
+        };
+        let upgraded =
+            (route.spec.upgrade && is_upgrade(&parts)).then(|| parts.headers.get(header::UPGRADE).cloned()).flatten();
+        self.rebuild(&mut parts.headers, &route, &peer, &identifier);
+        let mut request = Request::new(SentRequestBody::empty());
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, target, parts.headers);
+        if let Some(protocol) = upgraded {
+            upgrade::ask_for(&protocol, request.headers_mut());
+            let answered = route.upstream.send_upgrade(request, &exchange).await;
+            permit.ended(answered.as_ref().map(|(response, _)| response.status()));
+            let (answer, connection) = or_refuse!(answered, record);
+            if let Some(settlement) = &mut settlement {
+                settlement.sent(BodyProgress::default());
+            }
+            let guards = ExchangeGuards { record, _permit: permit, _held: held, settlement };
+            return Ok(upgrade::respond(answer, connection, &route, &fields, guards, exchange.end));
+        }
+        let (body, progress) = body.into_sent(request.headers_mut());
+        *request.body_mut() = body;
+        record.follow(progress.clone());
+        if let Some(settlement) = &mut settlement {
+            settlement.sent(progress.clone());
+        }
+        let received = route.upstream.send(request, progress, &exchange).await;
+        permit.ended(received.as_ref().map(|response| response.status()));
+        if let (Some(settlement), Err(error)) = (&mut settlement, &received)
+            && error.is_unsent()
+        {
+            settlement.unsent();
+        }
+        let received = or_refuse!(received, record);
+        let guards = ExchangeGuards { record, _permit: permit, _held: held, settlement };
+        Ok(forwarded(received, &route.spec, &fields, guards))
+    }
+
+    /// Decides, and keeps the slots and estimates that the request takes.
+    async fn decide(&self, asked: &AskedRequest<'_>, priced: &PricedRequest) -> (Decision, Option<HeldRequest>) {
+        let custom = asked.custom();
+        let costs: SmallVec<[(&str, u64); 4]> = priced.amounts().others().collect();
+        let request = asked.request(&custom).cost(priced.amounts().requests()).with_costs(&costs);
+        if priced.is_settled() {
+            return Box::pin(self.service.hold_estimates(&request)).await;
+        }
+        if self.service.has_slots() {
+            return Box::pin(self.service.hold(&request)).await;
+        }
+        let requests = [request];
+        match self.service.try_decide(&requests) {
+            Ok(decision) => (decision, None),
+            Err(pending) => (Box::pin(self.service.decide_pending(&requests, pending)).await, None),
+        }
+    }
+
+    /// The response to a request that a limit refuses.
+    fn deny(
+        &self,
+        decision: &Decision,
+        options: &ResponseOptions,
+        route: &CompiledRoute,
+        dialect: Option<LlmDialect>,
+        mut record: RequestRecord,
+    ) -> WebResponse {
+        let mut reply = Reply::default();
+        reply.clear();
+        let config = &self.service.render;
+        match &decision.verdict {
+            Verdict::Invalid(_) => render::write_decision(decision, options, config, &mut reply),
+            _ => {
+                let status = render::write_denial(decision, options, config, &mut reply.fields, &mut reply.body);
+                reply.status = if status == 429 { route.spec.denied_status } else { status };
+            }
+        }
+        record.refused("denied", reply.status);
+        let status = reply.status;
+        let mut response = response_of(reply);
+        if let Some(dialect) = dialect {
+            let rule = decision.deciding_rule().map(|(rule, _)| rule.name.as_str());
+            llm_refusal(dialect, status, rule, &mut response);
+        }
+        record.write_id(response.headers_mut());
+        response
+    }
+
+    /// Makes the caller's header the one that the server gets.
+    fn rebuild(
+        &self,
+        headers: &mut HeaderMap,
+        route: &CompiledRoute,
+        peer: &tollgate_net::Peer,
+        identifier: &Identifier,
+    ) {
+        let host = headers.get(header::HOST).cloned();
+        let trusts_peer = identifier.is_trusted_proxy(peer.whole);
+        remove_connection_fields(headers);
+        headers.remove(header::EXPECT); // the gateway has answered it
+        ForwardedFor { peer: peer.whole, trusts_peer, host: host.as_ref(), is_tls: self.is_tls }
+            .write(route.spec.forwarded, headers);
+        route.spec.request_headers.apply(headers);
+        if route.spec.cost.as_ref().is_some_and(|cost| cost.reads_response()) {
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+    }
+}
+
+/// A request as the rules see it.
+struct AskedRequest<'a> {
+    namespace: &'a str,
+    endpoint: &'a str,
+    host: &'a str,
+    caller: &'a CallerIdentity,
+}
+
+impl<'a> AskedRequest<'a> {
+    fn custom(&self) -> SmallVec<[(&'a str, &'a str); 4]> {
+        let mut custom: SmallVec<[(&str, &str); 4]> = SmallVec::new();
+        if !self.host.is_empty() {
+            custom.push(("host", self.host));
+        }
+        custom.extend(self.caller.custom().filter(|(name, _)| *name != "host"));
+        custom
+    }
+
+    fn request(&self, custom: &'a [(&'a str, &'a str)]) -> tollgate_core::Request<'a> {
+        let mut request = tollgate_core::Request::new().in_namespace(self.namespace).with_custom(custom);
+        request.set(Attribute::Endpoint, self.endpoint);
+        self.caller.describe(request)
+    }
+}
+
+/// An absolute target, and HTTP/2, name the host beside the fields. Both are the same where both are there.
+fn set_host(uri: &Uri, headers: &mut HeaderMap) {
+    if headers.contains_key(header::HOST) {
+        return;
+    }
+    if let Some(host) = uri.authority().and_then(|authority| authority.as_str().parse().ok()) {
+        headers.insert(header::HOST, host);
+    }
+}
+
+/// The host in lower case, without port and without the dot of a full name; empty if there is none.
+fn host_name(headers: &HeaderMap) -> String {
+    let authority = headers.get(header::HOST).and_then(|host| Authority::parse(host.as_bytes()));
+    let host = authority.map(|authority| authority.host.to_ascii_lowercase()).unwrap_or_default();
+    match host.strip_suffix('.') {
+        Some(name) => name.to_owned(),
+        None => host,
+    }
+}
+
+/// The body is longer than the route takes: known before a byte of it is asked for.
+const TOO_LARGE: GatewayRefusal = GatewayRefusal::Upstream(UpstreamError::RequestBody(HttpError::BodyTooLarge));
+
+fn is_longer_than(headers: &HeaderMap, max_bytes: Option<u64>) -> bool {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    max_bytes.zip(length).is_some_and(|(max_bytes, length)| length > max_bytes)
+}
+
+/// Path and query of a forwarded request.
+fn target(path: &str, query: Option<&str>) -> Result<Uri, GatewayRefusal> {
+    let text = match query {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    // Never another target than the one that was decided about.
+    PathAndQuery::try_from(text).map(Uri::from).map_err(|_| GatewayRefusal::Path(PathError::TooLong))
+}

@@ -1,0 +1,38 @@
+//! The API gateway: a reverse proxy that knows who is asking, decides, and forwards or refuses.
+//!
+//! A request's way is in `gateway`, top to bottom. It streams: a body is held as a whole only where the cost of the request
+//! depends on it.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`spec`] | the routes file |
+//! | `canonical`, `routes` | one spelling of a path, and the route for it |
+//! | `request_head` | the forwarded head, rebuilt |
+//! | `upstream/` | servers: balancing, health, connections, bodies on their way |
+//! | `cost/` | what requests cost: before they are decided, and when they end |
+//! | `response`, `upgrade`, `tunnel_copy` | the way back, and tunnels |
+//! | `explain` | what the routes make of a request, without sending it |
+//! | `refusal` | responses of the gateway's own |
+//! | `request_record`, `access_log`, `metrics` | what became of each request |
+
+mod access_log;
+mod canonical;
+mod cost;
+mod explain;
+mod fetch;
+mod gateway;
+mod metrics;
+mod refusal;
+mod request_head;
+mod request_record;
+mod response;
+mod routes;
+pub mod spec;
+mod tunnel_copy;
+mod upgrade;
+mod upstream;
+
+pub use access_log::{AccessLogConfig, AccessLogFormat};
+pub use explain::{RouteMatch, RoutedRequest};
+pub use fetch::fetch;
+pub use gateway::{Gateway, GatewayConfig};

@@ -1,0 +1,81 @@
+//! The routes file: what is forwarded where, on whose behalf, and how the upstreams are treated.
+//!
+//! ```yaml
+//! upstreams:
+//!   orders: { servers: [http://10.0.0.7:3000, http://10.0.0.8:3000] }
+//! routes:
+//!   - { host: api.example.com, path: /orders/*, upstream: orders, strip_prefix: /orders }
+//! ```
+//!
+//! | file | reads |
+//! |---|---|
+//! | `route` | conditions and treatment of requests |
+//! | `upstream` | servers, balancing, health checks, timeouts |
+//! | `protection` | what keeps an upstream from more work than it can do |
+//! | `header_edits` | fields that are set or removed |
+//! | `upstream_url` | the URL of a server |
+
+mod header_edits;
+mod protection;
+mod read;
+mod route;
+mod upstream;
+mod upstream_url;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use tollgate_cost::graphql::PersistedQueries;
+use tollgate_identity::IdentitySpec;
+use tollgate_overload::Priorities;
+
+pub use header_edits::HeaderEdits;
+pub use protection::ProtectionSpec;
+pub use read::{read, read_bytes};
+pub use route::{ForwardedStyle, RouteSpec};
+pub use upstream::{Balance, EjectionSpec, HealthSpec, TimeoutSpec, UpstreamSpec};
+pub use upstream_url::{ServerScheme, UpstreamUrl};
+
+/// A routes file. Every value is validated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GatewaySpec {
+    /// How callers prove who they are.
+    pub identity: IdentitySpec,
+    /// Classes of importance.
+    pub priorities: Priorities,
+    /// Servers by name.
+    pub upstreams: Vec<UpstreamSpec>,
+    /// Routes; the first that matches counts.
+    pub routes: Vec<RouteSpec>,
+}
+
+impl GatewaySpec {
+    /// Everything goes to these servers, as with `--upstream`.
+    pub fn all_to(servers: Vec<UpstreamUrl>) -> GatewaySpec {
+        let upstream = UpstreamSpec { servers, ..UpstreamSpec::named("upstream") };
+        let route = RouteSpec { upstream: upstream.name.clone(), ..RouteSpec::default() };
+        GatewaySpec { upstreams: vec![upstream], routes: vec![route], ..GatewaySpec::default() }
+    }
+
+    /// Loads the lists of persisted queries that routes name, relative to the folder of the routes file.
+    pub fn load_persisted(&mut self, folder: &Path) -> Result<()> {
+        for cost in self.routes.iter_mut().filter_map(|route| route.cost.as_mut()) {
+            if cost.persisted_files().next().is_some() {
+                Arc::make_mut(cost).load_persisted(|path| read_persisted(&folder.join(path)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that [`load_persisted`](GatewaySpec::load_persisted) reads.
+    pub fn persisted_files(&self, folder: &Path) -> Vec<PathBuf> {
+        let costs = self.routes.iter().filter_map(|route| route.cost.as_deref());
+        costs.flat_map(|cost| cost.persisted_files()).map(|path| folder.join(path)).collect()
+    }
+}
+
+fn read_persisted(path: &Path) -> Result<PersistedQueries> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    PersistedQueries::read(&text).map_err(|error| anyhow!("{}: {}; {}", path.display(), error.message, error.help))
+}

@@ -1,0 +1,257 @@
+//! Upstreams: servers that are alike, and how they are treated.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate_overload::Priorities;
+use tollgate_rules::problem::Problems;
+use tollgate_rules::read::{FieldValue, MapFields};
+
+use super::protection::ProtectionSpec;
+use super::upstream_url::UpstreamUrl;
+
+/// Most servers of one upstream.
+const SERVERS_MAX: usize = 256;
+
+/// Servers that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpstreamSpec {
+    /// Its name.
+    pub name: String,
+    /// Its servers; at least one.
+    pub servers: Vec<UpstreamUrl>,
+    /// How a server is chosen.
+    pub balance: Balance,
+    /// Active health checks; none by default.
+    pub health: Option<HealthSpec>,
+    /// When a failing server is left out for a while.
+    pub ejection: EjectionSpec,
+    /// How long each step may take.
+    pub timeouts: TimeoutSpec,
+    /// What keeps it from more work than it can do.
+    pub protection: ProtectionSpec,
+    /// Idle connections that are kept open, per server.
+    pub max_idle: usize,
+    /// Authorities that sign the certificates of `https` servers; the system's without it.
+    pub ca: Option<PathBuf>,
+}
+
+/// How a server is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// The less loaded of two random servers.
+    #[default]
+    LeastLoaded,
+    /// Always the same server for a caller, as long as it is there.
+    Caller,
+    /// Always the same server for a path.
+    Path,
+}
+
+/// Active health checks: a GET that must be answered with 2xx or 3xx.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthSpec {
+    /// What is asked for.
+    pub path: String,
+    /// How often.
+    pub every: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// Successes in a row until a server is used again.
+    pub healthy_after: u32,
+    /// Failures in a row until a server is not used.
+    pub unhealthy_after: u32,
+}
+
+/// A server that fails this often in a row is left out for a while, twice as long each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EjectionSpec {
+    /// Failures in a row; 0 never leaves one out.
+    pub after: u32,
+    /// How long the first time.
+    pub duration: Duration,
+}
+
+/// How long each step may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeoutSpec {
+    /// Until a connection is open, TLS included.
+    pub connect: Duration,
+    /// From the request to the head of the response.
+    pub first_byte: Duration,
+    /// Between two pieces of a body.
+    pub idle: Duration,
+    /// For the whole exchange; no limit by default, because streams may last.
+    pub total: Option<Duration>,
+}
+
+impl Default for TimeoutSpec {
+    fn default() -> TimeoutSpec {
+        TimeoutSpec {
+            connect: Duration::from_secs(1),
+            first_byte: Duration::from_secs(30),
+            idle: Duration::from_secs(60),
+            total: None,
+        }
+    }
+}
+
+impl UpstreamSpec {
+    /// An upstream without servers.
+    pub fn named(name: &str) -> UpstreamSpec {
+        UpstreamSpec {
+            name: name.to_owned(),
+            servers: Vec::new(),
+            balance: Balance::default(),
+            health: None,
+            ejection: EjectionSpec { after: 5, duration: Duration::from_secs(5) },
+            timeouts: TimeoutSpec::default(),
+            protection: ProtectionSpec::default(),
+            max_idle: 128,
+            ca: None,
+        }
+    }
+}
+
+const FIELDS: &[&str] = &[
+    "servers",
+    "balance",
+    "health",
+    "ejection",
+    "timeouts",
+    "max_idle",
+    "ca",
+    "max_in_flight",
+    "concurrency",
+    "queue",
+    "shed",
+    "breaker",
+    "throttle",
+];
+const HEALTH: &[&str] = &["path", "every", "timeout", "healthy_after", "unhealthy_after"];
+const EJECTION: &[&str] = &["after", "for"];
+const TIMEOUTS: &[&str] = &["connect", "first_byte", "idle", "total"];
+const BALANCE: [(&str, Balance); 3] =
+    [("least_loaded", Balance::LeastLoaded), ("caller", Balance::Caller), ("path", Balance::Path)];
+
+const NS: u64 = 1_000_000_000;
+
+pub(super) fn read_upstream(
+    name: &str,
+    value: FieldValue<'_>,
+    priorities: &Priorities,
+    problems: &mut Problems,
+) -> UpstreamSpec {
+    let fields = value.fields(FIELDS, "{ servers: [http://127.0.0.1:3000] }", problems);
+    let mut upstream = UpstreamSpec::named(name);
+    if let Some(servers) = fields.required("servers", "write `servers: [http://127.0.0.1:3000]`", problems) {
+        upstream.servers = read_servers(&servers, problems);
+    }
+    if let Some(balance) = fields.get("balance").and_then(|value| value.choice(&BALANCE, problems)) {
+        upstream.balance = balance;
+    }
+    upstream.health = fields.get("health").map(|value| read_health(value, problems));
+    if let Some(value) = fields.get("ejection") {
+        upstream.ejection = read_ejection(value, upstream.ejection, problems);
+    }
+    if let Some(value) = fields.get("timeouts") {
+        upstream.timeouts = read_timeouts(value, problems);
+    }
+    upstream.protection = ProtectionSpec::read(&fields, priorities, problems);
+    if let Some(idle) = number(&fields, "max_idle", 0..=100_000, problems) {
+        upstream.max_idle = idle as usize;
+    }
+    upstream.ca = fields.get("ca").and_then(|value| value.text(problems)).map(PathBuf::from);
+    upstream
+}
+
+fn read_servers(value: &FieldValue<'_>, problems: &mut Problems) -> Vec<UpstreamUrl> {
+    let mut servers: Vec<UpstreamUrl> = Vec::new();
+    let items = value.one_or_more();
+    if items.is_empty() || items.len() > SERVERS_MAX {
+        let message = format!("{} names {} servers", value.path, items.len());
+        problems.push(value.problem("out-of-range", message).help(format!("name 1 to {SERVERS_MAX} servers")));
+        return servers;
+    }
+    for item in items {
+        let Some(text) = item.text(problems) else { continue };
+        match text.parse::<UpstreamUrl>() {
+            Ok(server) if servers.contains(&server) => {
+                let message = format!("{} names {server} twice", value.path);
+                problems.push(item.problem("duplicate", message).help("name each server once"));
+            }
+            Ok(server) => servers.push(server),
+            Err(error) => problems.push(item.fault("bad-url", error)),
+        }
+    }
+    servers
+}
+
+fn read_health(value: FieldValue<'_>, problems: &mut Problems) -> HealthSpec {
+    let fields = value.fields(HEALTH, "{ path: /health, every: 5s }", problems);
+    let mut health = HealthSpec {
+        path: "/".to_owned(),
+        every: Duration::from_secs(5),
+        timeout: Duration::from_secs(1),
+        healthy_after: 2,
+        unhealthy_after: 3,
+    };
+    if let Some(path) = fields.required("path", "write the path to ask for, such as /health", problems)
+        && let Some(text) = path.text(problems)
+    {
+        match text.parse::<http::uri::PathAndQuery>().ok().filter(|_| text.starts_with('/')) {
+            Some(_) => health.path = text.to_owned(),
+            None => {
+                let message = format!("{} is not a path", path.path);
+                problems.push(path.problem("bad-path", message).help("a path starts with /"));
+            }
+        }
+    }
+    if let Some(every) = duration(&fields, "every", problems) {
+        health.every = every;
+    }
+    if let Some(timeout) = duration(&fields, "timeout", problems) {
+        health.timeout = timeout;
+    }
+    if let Some(after) = number(&fields, "healthy_after", 1..=100, problems) {
+        health.healthy_after = after;
+    }
+    if let Some(after) = number(&fields, "unhealthy_after", 1..=100, problems) {
+        health.unhealthy_after = after;
+    }
+    health
+}
+
+fn read_ejection(value: FieldValue<'_>, default: EjectionSpec, problems: &mut Problems) -> EjectionSpec {
+    let fields = value.fields(EJECTION, "{ after: 5, for: 5s }", problems);
+    EjectionSpec {
+        after: number(&fields, "after", 0..=1_000_000, problems).unwrap_or(default.after),
+        duration: duration(&fields, "for", problems).unwrap_or(default.duration),
+    }
+}
+
+fn read_timeouts(value: FieldValue<'_>, problems: &mut Problems) -> TimeoutSpec {
+    let fields = value.fields(TIMEOUTS, "{ connect: 1s, first_byte: 30s }", problems);
+    let default = TimeoutSpec::default();
+    TimeoutSpec {
+        connect: duration(&fields, "connect", problems).unwrap_or(default.connect),
+        first_byte: duration(&fields, "first_byte", problems).unwrap_or(default.first_byte),
+        idle: duration(&fields, "idle", problems).unwrap_or(default.idle),
+        total: duration(&fields, "total", problems),
+    }
+}
+
+/// A duration from a millisecond to a day.
+fn duration(fields: &MapFields<'_>, name: &'static str, problems: &mut Problems) -> Option<Duration> {
+    let nanos = fields.get(name)?.duration(1_000_000..=86_400 * NS, problems)?;
+    Some(Duration::from_nanos(nanos))
+}
+
+fn number(
+    fields: &MapFields<'_>,
+    name: &'static str,
+    range: std::ops::RangeInclusive<u64>,
+    problems: &mut Problems,
+) -> Option<u32> {
+    fields.get(name)?.integer(range, problems).and_then(|number| u32::try_from(number).ok())
+}

@@ -1,0 +1,102 @@
+//! The body of a server's response, as it arrives. Its connection is put back behind the last byte.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::Instant;
+use tollgate_net::Deadline;
+use tollgate_web::StreamError;
+
+use super::pool::UsedConnection;
+use super::server::{ServerPermit, UpstreamServer};
+
+/// The body of a response.
+pub(crate) struct ReceivedResponse {
+    incoming: Incoming,
+    connection: Option<UsedConnection>,
+    /// Also names the server, whose pool gets the connection back.
+    in_flight: ServerPermit,
+    idle_timeout: Duration,
+    /// While a frame is waited for.
+    idle: Option<Deadline>,
+    /// When the whole exchange has to be over.
+    end: Option<Deadline>,
+}
+
+impl ReceivedResponse {
+    pub(crate) fn new(
+        incoming: Incoming,
+        connection: UsedConnection,
+        in_flight: ServerPermit,
+        idle_timeout: Duration,
+        end: Option<Instant>,
+    ) -> ReceivedResponse {
+        let end = end.map(Deadline::new);
+        let mut body =
+            ReceivedResponse { incoming, connection: Some(connection), in_flight, idle_timeout, idle: None, end };
+        if body.incoming.is_end_stream() {
+            body.put_back();
+        }
+        body
+    }
+
+    /// The server that answers.
+    pub(crate) fn server(&self) -> &Arc<UpstreamServer> {
+        self.in_flight.server()
+    }
+
+    /// A connection whose server has not taken all of the request cannot serve another one: what is left of the body
+    /// would be read as the next request.
+    fn put_back(&mut self) {
+        if let Some(UsedConnection::Http1(sender, progress)) = self.connection.take()
+            && progress.is_done()
+        {
+            self.in_flight.server().pool().put_back(sender);
+        }
+    }
+
+    fn poll_deadlines(&mut self, cx: &mut Context<'_>) -> Poll<&'static str> {
+        if let Some(end) = &mut self.end
+            && end.poll(cx).is_ready()
+        {
+            return Poll::Ready("the exchange took too long");
+        }
+        let limit = self.idle_timeout;
+        let idle = self.idle.get_or_insert_with(|| Deadline::new(Instant::now() + limit));
+        idle.poll(cx).map(|()| "the server has paused for too long")
+    }
+}
+
+impl Body for ReceivedResponse {
+    type Data = Bytes;
+    type Error = StreamError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
+        match Pin::new(&mut self.incoming).poll_frame(cx) {
+            Poll::Ready(frame) => {
+                self.idle = None;
+                if frame.is_none() || self.incoming.is_end_stream() {
+                    self.put_back();
+                }
+                Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+            }
+            Poll::Pending => {
+                let late = ready!(self.poll_deadlines(cx));
+                self.connection = None;
+                Poll::Ready(Some(Err(late.into())))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}

@@ -1,0 +1,126 @@
+//! The body of a forwarded request: the caller's as it arrives, counted and capped, or one that was read before.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use hyper::body::{Body, Frame, SizeHint};
+use tollgate_web::{HttpError, ReceivedBody};
+
+/// Set in the count once the last byte was handed over.
+const DONE: u64 = 1 << 63;
+/// Set once the body was longer than it may be.
+const TOO_LARGE: u64 = 1 << 62;
+/// Set once the body could not be read.
+const BROKEN: u64 = 1 << 61;
+
+/// What is known of a request body that is on its way: read by the other half of the exchange.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BodyProgress(Option<Arc<AtomicU64>>);
+
+impl BodyProgress {
+    /// True once the server has been given all of it. Until then its connection serves no other request.
+    pub(crate) fn is_done(&self) -> bool {
+        self.0.as_ref().is_none_or(|progress| progress.load(Ordering::Acquire) & DONE != 0)
+    }
+
+    /// Why the rest will not come, if it will not.
+    pub(crate) fn failure(&self) -> Option<HttpError> {
+        let progress = self.0.as_ref()?.load(Ordering::Relaxed);
+        match progress & (TOO_LARGE | BROKEN) {
+            0 => None,
+            TOO_LARGE => Some(HttpError::BodyTooLarge),
+            _ => Some(HttpError::Malformed("the body ended early")),
+        }
+    }
+
+    /// Bytes so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, |progress| progress.load(Ordering::Relaxed) & !(DONE | TOO_LARGE | BROKEN))
+    }
+}
+
+/// The body of a forwarded request.
+pub(crate) struct SentRequestBody(Content);
+
+enum Content {
+    Full { bytes: Bytes, progress: Option<Arc<AtomicU64>> },
+    Stream { body: ReceivedBody, max_bytes: u64, progress: Arc<AtomicU64> },
+}
+
+impl SentRequestBody {
+    pub(crate) const fn empty() -> SentRequestBody {
+        SentRequestBody(Content::Full { bytes: Bytes::new(), progress: None })
+    }
+
+    /// A body that was read to decide the request.
+    pub(crate) fn full(bytes: Bytes) -> (SentRequestBody, BodyProgress) {
+        if bytes.is_empty() {
+            return (SentRequestBody::empty(), BodyProgress::default());
+        }
+        let progress = Arc::new(AtomicU64::new(0));
+        let content = Content::Full { bytes, progress: Some(progress.clone()) };
+        (SentRequestBody(content), BodyProgress(Some(progress)))
+    }
+
+    /// The caller's body, of at most `max_bytes`.
+    pub(crate) fn stream(body: ReceivedBody, max_bytes: Option<u64>) -> (SentRequestBody, BodyProgress) {
+        if body.is_end_stream() {
+            return (SentRequestBody::empty(), BodyProgress::default());
+        }
+        let progress = Arc::new(AtomicU64::new(0));
+        let content = Content::Stream { body, max_bytes: max_bytes.unwrap_or(u64::MAX), progress: progress.clone() };
+        (SentRequestBody(content), BodyProgress(Some(progress)))
+    }
+}
+
+impl Body for SentRequestBody {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        match &mut self.0 {
+            Content::Full { bytes, progress } => {
+                if let Some(progress) = progress {
+                    progress.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                    progress.fetch_or(DONE, Ordering::Release);
+                }
+                Poll::Ready(bytes.has_remaining().then(|| Ok(Frame::data(std::mem::take(bytes)))))
+            }
+            Content::Stream { body, max_bytes, progress } => {
+                let polled = Pin::new(&mut *body).poll_frame(cx);
+                if let Poll::Ready(Some(Ok(frame))) = &polled {
+                    let more = frame.data_ref().map_or(0, |data| data.len() as u64);
+                    if progress.fetch_add(more, Ordering::Relaxed) + more > *max_bytes {
+                        progress.fetch_or(TOO_LARGE, Ordering::Relaxed);
+                        return Poll::Ready(Some(Err(HttpError::BodyTooLarge)));
+                    }
+                }
+                if matches!(&polled, Poll::Ready(Some(Err(_)))) {
+                    progress.fetch_or(BROKEN, Ordering::Relaxed);
+                }
+                let is_last = matches!(&polled, Poll::Ready(None)) || (polled.is_ready() && body.is_end_stream());
+                if is_last {
+                    progress.fetch_or(DONE, Ordering::Release);
+                }
+                polled
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Content::Full { bytes, .. } => bytes.is_empty(),
+            Content::Stream { body, .. } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Full { bytes, .. } => SizeHint::with_exact(bytes.len() as u64),
+            Content::Stream { body, .. } => body.size_hint(),
+        }
+    }
+}

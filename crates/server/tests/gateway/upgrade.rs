@@ -1,0 +1,65 @@
+//! Upgrades: nothing is sent before both ends agree, and everything passes afterwards.
+
+use tokio::io::AsyncWriteExt;
+
+use crate::app::App;
+use crate::rig::{Rig, until};
+
+const SLOTS: &str = "rules: [{ name: slots, key_by: ip, limit: { algorithm: concurrency, slots: 1, slot_ttl: 1m } }]\n";
+const ASK: &str = "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+
+#[tokio::test]
+async fn a_tunnel_passes_bytes_both_ways_and_holds_its_slot() {
+    let app = App::start().await;
+    let rig = Rig::start(SLOTS, &app.url());
+    let mut caller = rig.connect().await;
+    caller.send(ASK).await;
+    let head = caller.head().await.to_lowercase();
+    assert!(head.starts_with("http/1.1 101 ") && head.contains("upgrade: echo"), "{head}");
+    for text in ["one", "two", "GET / HTTP/1.1\r\n\r\n"] {
+        caller.send(text).await;
+        assert_eq!(caller.until(text).await, text);
+    }
+    assert_eq!(rig.get("/x").await.status, 429, "the tunnel has the slot");
+    caller.stream.shutdown().await.unwrap();
+    assert_eq!(caller.rest().await, "");
+    until(async || rig.get("/x").await.status == 200).await;
+}
+
+#[tokio::test]
+async fn a_tunnel_that_is_silent_for_too_long_ends_and_frees_its_slot() {
+    let app = App::start().await;
+    let routes = format!(
+        "upstreams: {{ api: {{ servers: {}, timeouts: {{ idle: 50ms }} }} }}\nroutes: [{{ upstream: api }}]\n",
+        app.url()
+    );
+    let rig = Rig::routed(SLOTS, &routes);
+    let mut caller = rig.connect().await;
+    caller.send(ASK).await;
+    assert!(caller.head().await.starts_with("HTTP/1.1 101 "));
+    assert_eq!(caller.rest().await, "", "neither end said anything");
+    until(async || rig.get("/x").await.status == 200).await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_agree_answers_as_to_any_request() {
+    let app = App::start().await;
+    let rig = Rig::start(SLOTS, &app.url());
+    let mut caller = rig.connect().await;
+    caller.send(&ASK.replace("/tunnel", "/ok")).await;
+    let answer = caller.answer().await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "from the app"));
+    until(async || rig.get("/x").await.status == 200).await;
+}
+
+#[tokio::test]
+async fn a_route_without_upgrades_forwards_a_plain_request() {
+    let app = App::start().await;
+    let routes =
+        format!("upstreams: {{ api: {{ servers: {} }} }}\nroutes: [{{ upstream: api, upgrade: false }}]\n", app.url());
+    let rig = Rig::routed("rules: [{ match: { endpoint: /limited }, limit: { requests: 1, window: 1h } }]\n", &routes);
+    let mut caller = rig.connect().await;
+    caller.send(&ASK.replace("/tunnel", "/ok")).await;
+    assert_eq!(caller.answer().await.status, 200);
+    assert!(!app.seen()[0].to_lowercase().contains("upgrade"));
+}
