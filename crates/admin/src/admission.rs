@@ -190,12 +190,24 @@ fn read(
         if_match: precondition(head.if_match)?,
         if_none_match: precondition(head.if_none_match)?,
         idempotency_key: idempotency_key(head.idempotency_key)?.filter(|_| takes_idempotency_key),
+        accepts_csv: head.accept.is_some_and(accepts_csv),
         path: endpoint.path,
         scope: endpoint.scope,
         path_parameters,
         identity: None,
     };
     Ok(AdmittedRequest { endpoint, request })
+}
+
+/// True if `Accept` names CSV with a weight other than zero.
+fn accepts_csv(accept: &[u8]) -> bool {
+    let is_csv = |range: &str| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_csv = parts.next().is_some_and(|media| media.eq_ignore_ascii_case("text/csv"));
+        let zero = |weight: &str| weight.trim_matches(['0', '.']).is_empty();
+        is_csv && !parts.any(|part| part.strip_prefix("q=").is_some_and(zero))
+    };
+    str::from_utf8(accept).is_ok_and(|accept| accept.split(',').any(is_csv))
 }
 
 fn check_role(identity: &AdminIdentity, role: Role) -> Result<(), AdminProblem> {

@@ -14,7 +14,7 @@ use super::response::AdminResponse;
 use tollgate_service::mask::Mask;
 
 const KINDS: &[&str] =
-    &["rule", "override", "grant", "rule_mode", "client", "namespace", "token", "mode", "everything"];
+    &["rule", "override", "grant", "rule_mode", "client", "plan", "namespace", "token", "key", "mode", "everything"];
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {

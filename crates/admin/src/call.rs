@@ -23,6 +23,8 @@ pub struct AdminRequest {
     pub(super) if_none_match: Option<IfMatch>,
     /// Only where the endpoint knows idempotency keys; elsewhere they are ignored.
     pub(super) idempotency_key: Option<String>,
+    /// `Accept` names CSV.
+    pub(super) accepts_csv: bool,
 }
 
 /// The value of `If-Match` or `If-None-Match`.

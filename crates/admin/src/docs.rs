@@ -141,6 +141,8 @@ fn example(names: &[&str]) -> &'static str {
         "ClientInput" => r#" -d '{"client_key":"key:abc","tier":"pro","organisation":"acme"}'"#,
         "ClientBody" | "ClientPatch" => r#" -d '{"tier":"pro"}'"#,
         "TokenInput" => r#" -d '{"name":"deploy","role":"operator","expires_in":"90d"}'"#,
+        "KeyInput" => r#" -d '{"client_key":"user:42","name":"mobile app"}'"#,
+        "KeyRotation" => r#" -d '{"overlap":"24h"}'"#,
         "ModeInput" => r#" -d '{"mode":"shadow"}'"#,
         _ => " -d '{}'",
     }

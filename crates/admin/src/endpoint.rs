@@ -171,10 +171,14 @@ pub enum Tag {
     Grants,
     /// Clients.
     Clients,
+    /// API keys.
+    Keys,
     /// Plans.
     Plans,
     /// Violations.
     Violations,
+    /// Usage of quotas.
+    Usage,
     /// Generations.
     Generations,
     /// Audit.
@@ -191,7 +195,7 @@ pub enum Tag {
 
 impl Tag {
     /// Every section in the order of the page, with its description.
-    pub const ALL: [(Tag, &'static str); 12] = [
+    pub const ALL: [(Tag, &'static str); 14] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (Tag::Grants, "Units that one client gets once, in the period of a quota."),
@@ -199,11 +203,13 @@ impl Tag {
             Tag::Clients,
             "What is known of clients: plan, tier, organisation, attributes. A request that names only its key gets them.",
         ),
+        (Tag::Keys, "API keys of clients, which gateways look up. A key is told once; only a digest of it is kept."),
         (
             Tag::Plans,
             "Named sets of rules and quotas. Clients and organisations have them: the field `plan` of a client assigns one.",
         ),
         (Tag::Violations, "Who was refused: counted by client, rule and minute."),
+        (Tag::Usage, "What was used of quotas, by client, rule and period: kept for billing."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
         (Tag::Audit, "Who changed what, when. Rows are chained by hashes and never change."),
         (Tag::Tokens, "Who may use this API."),
@@ -219,8 +225,10 @@ impl Tag {
             Tag::Overrides => "overrides",
             Tag::Grants => "grants",
             Tag::Clients => "clients",
+            Tag::Keys => "keys",
             Tag::Plans => "plans",
             Tag::Violations => "violations",
+            Tag::Usage => "usage",
             Tag::Generations => "generations",
             Tag::Audit => "audit",
             Tag::Tokens => "tokens",
@@ -242,6 +250,8 @@ pub enum EndpointHeader {
     IfNoneMatch,
     /// `Idempotency-Key`: a repeated call is done once and gets the same response.
     IdempotencyKey,
+    /// `Accept`: JSON or CSV.
+    Accept,
 }
 
 /// The request body.
@@ -282,6 +292,8 @@ pub enum ResponseContent {
     Versioned(&'static str),
     /// JSON of this schema for a new record, with ETag and Location.
     Created(&'static str),
+    /// JSON of this schema, or its entries as CSV.
+    JsonOrCsv(&'static str),
     /// Text of another media type.
     Text(&'static str),
 }

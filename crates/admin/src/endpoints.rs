@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::endpoint::AdminEndpoint;
 use super::operator_pages::OperatorPage;
 use super::{
-    audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, plans, rules, server,
-    tokens, violations,
+    api_keys, audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, plans, rules,
+    server, tokens, usage, violations,
 };
 
 /// Every endpoint, in the order of the description.
@@ -21,8 +21,10 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
             overrides::ENDPOINTS,
             grants::ENDPOINTS,
             clients::ENDPOINTS,
+            api_keys::ENDPOINTS,
             plans::ENDPOINTS,
             violations::ENDPOINTS,
+            usage::ENDPOINTS,
             generations::ENDPOINTS,
             audit::ENDPOINTS,
             tokens::ENDPOINTS,

@@ -1,4 +1,4 @@
-//! The admin REST API: rules, overrides, grants, clients, tokens, audit, violations and the mode; and the pages for operators.
+//! The admin REST API: rules, overrides, grants, clients, keys, tokens, audit, violations and the mode; and the pages for operators.
 //!
 //! The API knows JSON, tokens and the control plane, and nothing of sockets or SQL. There is no web framework: routing is a
 //! table from which permissions, the OpenAPI document, the page about it and the metrics' names are made as well.
@@ -12,7 +12,7 @@
 //! | query and body | `query`, `percent`, `json`, `body_fields`, `short_form` (of rules) |
 //! | context of a handler | `call` |
 //! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `grants`, `clients` |
-//! | other handlers | `tokens`, `audit`, `violations`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
+//! | other handlers | `tokens`, `api_keys`, `audit`, `violations`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
 //! | response | `response`, `problem`, `cursor` (sealed), `tree` (YAML and JSON) |
 //! | description | `openapi`, `schema`, `docs` |
 //! | what the node provides | `node`, `mode_switch` |
@@ -21,12 +21,14 @@
 mod access;
 mod admission;
 mod api;
+mod api_keys;
 mod audit;
 mod body_fields;
 mod browser;
 mod call;
 mod changes;
 mod clients;
+mod csv;
 mod cursor;
 mod docs;
 mod endpoint;
@@ -61,6 +63,7 @@ mod short_form;
 mod state;
 mod tokens;
 mod tree;
+mod usage;
 mod violations;
 mod warnings;
 

@@ -48,7 +48,7 @@ const ABOUT: &str = "Rules, overrides, grants and clients of a rate limiter, and
     problem details. What is read has an ETag; replacing and merging need it as If-Match, so that no \
     concurrent change is lost. Every change is one generation with its rows of the audit.";
 const TOKEN: &str = "`tg_<id>_<secret>`. Viewers read and see client keys as digests, operators also change rules, \
-    overrides, grants and clients, admins also tokens and the mode. A token may be for some namespaces only.";
+    overrides, grants, clients and keys, admins also tokens and the mode. A token may be for some namespaces only.";
 
 fn operation(endpoint: &AdminEndpoint) -> Value {
     let AdminEndpoint { id, tag, summary, detail, access, .. } = endpoint;
@@ -119,11 +119,13 @@ fn header_parameter(endpoint: &AdminEndpoint, header: EndpointHeader) -> Value {
             ("If-None-Match", false, "An ETag that is known already: 304 if it is still that.")
         }
         EndpointHeader::IfNoneMatch => ("If-None-Match", false, "`*`: only if it is not there yet."),
+        EndpointHeader::Accept => ("Accept", false, "`text/csv` for CSV."),
         EndpointHeader::IdempotencyKey => {
             ("Idempotency-Key", false, "The same call with the same key is done once, and answered alike for a day.")
         }
     };
     let schema = match header {
+        EndpointHeader::Accept => json!({ "type": "string" }),
         EndpointHeader::IdempotencyKey => json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
         EndpointHeader::IfNoneMatch if endpoint.method != HttpMethod::Get => json!({ "type": "string", "enum": ["*"] }),
         _ => {
@@ -195,6 +197,14 @@ fn response(status: u16, content: ResponseContent, is_tried: bool) -> Value {
         ResponseContent::Created(name) => {
             let headers = json!({ "ETag": etag, "Location": header("Where it is.") });
             json!({ "description": format!("{name}, just made"), "content": json(name), "headers": headers })
+        }
+        ResponseContent::JsonOrCsv(name) => {
+            let mut content = json(name);
+            if let Some(media) = content.as_object_mut() {
+                media.insert("text/csv".to_owned(), json!({ "schema": { "type": "string" } }));
+            }
+            let next = header("Of CSV: where the next piece begins; absent at the end.");
+            json!({ "description": name, "content": content, "headers": { "Next-Cursor": next } })
         }
         ResponseContent::Text(media) => {
             let media = media.split(';').next().unwrap_or(media);

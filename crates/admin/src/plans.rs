@@ -13,6 +13,7 @@ use super::parameter::DRY_RUN;
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
 use super::response::AdminResponse;
+use super::warnings;
 
 const ONE: &str = "/v1/plans/{plan_id}";
 
@@ -48,7 +49,8 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         })
     },
     AdminEndpoint {
-        detail: "`limits` is replaced as a whole. Usage of rules that keep their name, algorithm, window and meter is kept.",
+        detail: "`limits` is replaced as a whole. Usage of rules that keep their name, algorithm, window and meter is kept; \
+                 overrides, grants and modes of rules that are left out go with them.",
         query: &[DRY_RUN],
         headers: &[EndpointHeader::IfMatch],
         body: RequestBody::Patch(&["PlanPatch"]),
@@ -58,7 +60,8 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         })
     },
     AdminEndpoint {
-        detail: "A plan that clients have, or that another plan extends, is not removed: 409.",
+        detail: "A plan that clients have, or that another plan extends, is not removed: 409. Overrides, grants and modes \
+                 of its rules go with it.",
         query: &[DRY_RUN],
         headers: &[EndpointHeader::IfMatchOptional],
         responses: &[(204, ResponseContent::Nothing), (200, ResponseContent::Json("DryRun"))],
@@ -81,6 +84,7 @@ const FIELDS: &[&str] = &[
     "rules",
     "source",
     "location",
+    "warnings",
     "created_at",
     "updated_at",
     "version",
@@ -144,6 +148,11 @@ impl Resource for PlanResource {
         record.json()
     }
 
+    fn shown(mut json: Value) -> Value {
+        warnings::of_plan(&mut json);
+        json
+    }
+
     fn version(record: &PlanRecord) -> i64 {
         record.version
     }
@@ -177,7 +186,7 @@ fn document(record: &PlanRecord) -> PlanDocument {
 
 /// The stored fields of a plan, and the rules that it has among the plans of the database.
 fn shown(record: &PlanRecord, plans: &[PlanDocument]) -> Value {
-    let mut json = record.json();
+    let mut json = PlanResource::shown(record.json());
     let rest = document(record).json(plans);
     if let (Value::Object(members), Value::Object(rest)) = (&mut json, rest) {
         members.extend(rest.into_iter().filter(|(name, _)| ["rules", "source", "location"].contains(&name.as_str())));

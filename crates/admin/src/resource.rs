@@ -192,7 +192,7 @@ pub(super) async fn apply_with(
 ) -> Result<AppliedChanges, AdminProblem> {
     let order = ChangeSet {
         dependents,
-        file_rules: file_rules(call, &edits),
+        file_rules: file_rules(call, &edits).await,
         file_plans: file_plans(call),
         edits,
         author: call.author(),
@@ -208,14 +208,16 @@ pub(super) async fn apply_with(
 }
 
 /// The rules of files that the edits refer to: the control plane knows only those of the database.
-fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
+async fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     let named = edits.iter().filter_map(|edit| match edit {
         Edit::Override { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
         Edit::Grant { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
         Edit::RuleMode { namespace, rule_id, to: Some(_), .. } => Some((namespace, rule_id)),
         _ => None,
     });
-    let named: BTreeSet<(&String, &String)> = named.collect();
+    let of_plans = names_in_plans(call, edits).await;
+    let of_plans = of_plans.iter().map(|(namespace, name)| (namespace, name));
+    let named: BTreeSet<(&String, &String)> = named.chain(of_plans).collect();
     let find = |(namespace, rule_id): (&String, &String)| {
         let rules = (call.state.node.file_rule)(namespace, rule_id);
         rules.into_iter().map(|rule| (namespace.clone(), rule)).collect::<Vec<_>>()
@@ -230,6 +232,18 @@ fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
     let meant: Vec<(String, RuleSpec)> = unknown.flat_map(|grant| nearest_of_files(call, grant)).collect();
     found.extend(meant);
     found
+}
+
+/// Names of the rules in the plans that the edits change or delete: overrides by such a name stay if a file has it.
+async fn names_in_plans(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, String)> {
+    let (Some(control), mut names) = (&call.state.control, Vec::new()) else { return Vec::new() };
+    for edit in edits {
+        let Edit::Plan { namespace, plan_id, .. } = edit else { continue };
+        let Ok(plan) = control.plan(namespace, plan_id).await else { continue };
+        let of_plan = plan.draft.limits.iter().filter_map(|limit| limit.get("name").and_then(Value::as_str));
+        names.extend(of_plan.map(|name| (namespace.clone(), name.to_owned())));
+    }
+    names
 }
 
 fn nearest_of_files(call: &AdminCall<'_>, (namespace, rule_id): (&String, &String)) -> Option<(String, RuleSpec)> {

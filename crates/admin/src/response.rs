@@ -17,6 +17,8 @@ pub struct AdminResponse {
     pub version: Option<i64>,
     /// The path of the new record.
     pub location: Option<String>,
+    /// Where the next page begins, for bodies that cannot say so.
+    pub next_cursor: Option<String>,
 }
 
 impl AdminResponse {
@@ -27,12 +29,12 @@ impl AdminResponse {
 
     /// Text of a media type.
     pub fn text(media: &'static str, text: impl Into<Cow<'static, str>>) -> AdminResponse {
-        AdminResponse { status: 200, body: Some((media, text.into())), version: None, location: None }
+        AdminResponse { body: Some((media, text.into())), ..AdminResponse::nothing(200) }
     }
 
     /// A status without a body.
     pub const fn nothing(status: u16) -> AdminResponse {
-        AdminResponse { status, body: None, version: None, location: None }
+        AdminResponse { status, body: None, version: None, location: None, next_cursor: None }
     }
 
     /// With another status.
@@ -53,6 +55,12 @@ impl AdminResponse {
         AdminResponse { status: 201, location: Some(location), ..self }
     }
 
+    /// With the start of the next page.
+    #[must_use]
+    pub fn next_cursor(self, next_cursor: Option<String>) -> AdminResponse {
+        AdminResponse { next_cursor, ..self }
+    }
+
     /// 304 Not Modified.
     #[must_use]
     pub fn unchanged(self) -> AdminResponse {
@@ -61,7 +69,7 @@ impl AdminResponse {
 
     /// Writes it to the reply.
     pub fn write_to(&self, reply: &mut Reply) {
-        let AdminResponse { status, body, version, location } = self;
+        let AdminResponse { status, body, version, location, next_cursor } = self;
         reply.status = *status;
         if let Some((media, text)) = body {
             reply.fields.push("Content-Type", media);
@@ -72,6 +80,9 @@ impl AdminResponse {
         }
         if let Some(location) = location {
             reply.fields.push("Location", location);
+        }
+        if let Some(cursor) = next_cursor {
+            reply.fields.push("Next-Cursor", cursor);
         }
     }
 }

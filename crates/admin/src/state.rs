@@ -38,8 +38,8 @@ pub struct AdminConfig {
     pub metrics: AdminAccess,
     /// Keys the digests of client keys and the cursors; the same on all nodes.
     pub secret: [u8; 32],
-    /// Keys the hashes of client keys at rest; `None` if client keys are stored in plain.
-    pub site_key: Option<[u8; 32]>,
+    /// Keys the hashes of client keys at rest. Rows with plain keys are found as well.
+    pub site_key: [u8; 32],
 }
 
 /// How the API describes itself. Functions, because the description is made from the table of endpoints, and two
@@ -84,7 +84,7 @@ impl AdminState {
             hosts: AllowedHosts::new(&allowed_hosts, &address),
             metrics,
             secret: Secret::new(masks),
-            key_hashing: site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key)),
+            key_hashing: KeyHashing::hashed(&site_key),
             cursors: CursorSealer::new(&derive(&secret, b"cursors")),
             auth_throttle: AuthThrottle::new(clock.clone(), Secret::new(masks)),
             log_throttle: LogThrottle::new(LINES_MAX),

@@ -149,7 +149,8 @@ fn read(call: &AdminCall<'_>) -> Result<TokenDraft, AdminProblem> {
     Ok(TokenDraft { name, role, namespaces, expires_at })
 }
 
-fn expiry(fields: &mut BodyFields, now: Instant) -> Option<Instant> {
+/// The end that a body gives, as an instant or from now on.
+pub(super) fn expiry(fields: &mut BodyFields, now: Instant) -> Option<Instant> {
     let at = fields.time("expires_at");
     let within = fields.text("expires_in").and_then(|text| match duration::parse(&text) {
         Ok(nanos) => Some(Instant(now.0.saturating_add(i64::try_from(nanos / 1000).unwrap_or(i64::MAX)))),

@@ -1,7 +1,7 @@
 //! Warnings in responses: valid rules that probably do not do what was meant.
 
 use serde_json::{Value, json};
-use tollgate_control::record::rule_warnings;
+use tollgate_control::record::{plan_warnings, rule_warnings};
 use tollgate_control::{AppliedChanges, Change, FieldError, RecordKind};
 use tollgate_rules::Problem;
 
@@ -10,18 +10,33 @@ const WARNINGS_MAX: usize = 100;
 
 /// Adds the warnings about a stored rule to its JSON. Without warnings the field is absent.
 pub(super) fn of_rule(rule: &mut Value) {
-    let warnings: Vec<Value> = rule_warnings(rule).iter().map(shown).collect();
+    let warnings = of_record(&rule_warnings(rule));
     add(rule, warnings);
 }
 
-/// Warnings about the rules that a change set created or changed, with their ids.
+/// The same for the rules that a plan contains.
+pub(super) fn of_plan(plan: &mut Value) {
+    let warnings = of_record(&plan_warnings(plan));
+    add(plan, warnings);
+}
+
+/// Warnings about one record.
+pub(super) fn of_record(warnings: &[FieldError]) -> Vec<Value> {
+    warnings.iter().take(WARNINGS_MAX).map(shown).collect()
+}
+
+/// Warnings about the rules and plans that a change set created or changed, with their ids.
 pub(super) fn of_changes(applied: &AppliedChanges) -> Vec<Value> {
-    let rules = applied.changes.iter().filter(|change| change.kind == RecordKind::Rule);
     let warnings = |change: &Change| -> Vec<Value> {
-        let found = change.after.as_ref().map(rule_warnings).unwrap_or_default();
-        found.iter().map(|warning| with(shown(warning), json!({ "rule_id": change.id }))).collect()
+        let (id, found): (&str, fn(&Value) -> Vec<FieldError>) = match change.kind {
+            RecordKind::Rule => ("rule_id", rule_warnings),
+            RecordKind::Plan => ("plan_id", plan_warnings),
+            _ => return Vec::new(),
+        };
+        let found = change.after.as_ref().map(found).unwrap_or_default();
+        found.iter().map(|warning| with(shown(warning), json!({ id: change.id }))).collect()
     };
-    rules.flat_map(warnings).take(WARNINGS_MAX).collect()
+    applied.changes.iter().flat_map(warnings).take(WARNINGS_MAX).collect()
 }
 
 /// Warnings about a rules file, with their positions.

@@ -19,6 +19,8 @@ pub enum RecordKind {
     Namespace,
     /// A token.
     Token,
+    /// An API key of a client.
+    Key,
     /// The mode of the fleet: off, shadow or enforce.
     Mode,
     /// Everything: all nodes load the tables again.
@@ -27,7 +29,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 10] = [
+    pub const ALL: [RecordKind; 11] = [
         RecordKind::Rule,
         RecordKind::Override,
         RecordKind::Grant,
@@ -36,6 +38,7 @@ impl RecordKind {
         RecordKind::Plan,
         RecordKind::Namespace,
         RecordKind::Token,
+        RecordKind::Key,
         RecordKind::Mode,
         RecordKind::Everything,
     ];
@@ -51,6 +54,7 @@ impl RecordKind {
             RecordKind::Plan => "plan",
             RecordKind::Namespace => "namespace",
             RecordKind::Token => "token",
+            RecordKind::Key => "key",
             RecordKind::Mode => "mode",
             RecordKind::Everything => "everything",
         }

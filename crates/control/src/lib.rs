@@ -1,4 +1,4 @@
-//! The control plane: rules, overrides, clients, tokens, violations and audit, in a relational database.
+//! The control plane: rules, overrides, clients, keys, tokens, violations and audit, in a relational database.
 //!
 //! SQLite serves one machine and needs no set-up; PostgreSQL serves a fleet. Both have the same tables, which people
 //! may read with their own tools ([`migrations`](Control::migrate)). Decisions never query the database: a node loads
@@ -26,8 +26,9 @@ mod write_tx;
 
 pub use author::Author;
 pub use control::{
-    AuditFilter, AuditRecord, ChangedKeys, ClientFilter, Control, FleetState, GenerationListener, GenerationRecord,
-    GrantFilter, GroupBy, Offender, OverrideFilter, Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation,
+    ApiKeyDraft, ApiKeyFilter, AuditFilter, AuditRecord, ChangedKeys, ClientFilter, Control, FleetState,
+    GenerationListener, GenerationRecord, GrantFilter, GroupBy, LoadedApiKeys, Offender, OverrideFilter, PeriodUsage,
+    PeriodUsageFilter, PeriodUsageRecord, Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation,
     ViolationFilter, ViolationRecord,
 };
 pub use database_url::DatabaseUrl;

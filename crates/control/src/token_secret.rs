@@ -1,4 +1,4 @@
-//! Generates tokens: `tg_<id>_<secret>`.
+//! Generates tokens, `tg_<id>_<secret>`, and API keys, `tk_<id>_<secret>`.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
@@ -37,14 +37,24 @@ impl TokenSecret {
 
     /// The stored hash of the secret half.
     pub(crate) fn hash(&self) -> [u8; 32] {
-        let mut hash = [0; 32];
-        hash.copy_from_slice(digest(&SHA256, self.secret.as_bytes()).as_ref());
-        hash
+        TokenSecret::digest(&self.secret)
     }
 
     /// The full token, for its user.
     pub(crate) fn full_token(&self) -> String {
         format!("tg_{}_{}", self.id, self.secret)
+    }
+
+    /// The full API key of this id, for its user.
+    pub(crate) fn full_key(&self, key_id: &str) -> String {
+        format!("tk_{key_id}_{}", self.secret)
+    }
+
+    /// The stored digest of a full API key.
+    pub(crate) fn digest(key: &str) -> [u8; 32] {
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest(&SHA256, key.as_bytes()).as_ref());
+        hash
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tollgate_core::{Ask, Charge, Clock, Digest, KeyHasher, Limit, Secret, Source, Span, Wait};
+use tollgate_identity::AttemptThrottle;
 use tollgate_store::{Memory, MemoryConfig, Outcomes};
 
 /// Attempts checked per minute and address, in the long run.
@@ -61,6 +62,16 @@ impl AuthThrottle {
             Some(IpAddr::V6(address)) => hasher.part(address.octets().get(..8).unwrap_or_default()),
         };
         hasher.finish()
+    }
+}
+
+impl AttemptThrottle for AuthThrottle {
+    fn may_try(&self, address: Option<IpAddr>) -> bool {
+        self.wait(address).is_none()
+    }
+
+    fn note_failure(&self, address: Option<IpAddr>) {
+        self.note(address);
     }
 }
 

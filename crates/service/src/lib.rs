@@ -8,6 +8,7 @@
 //! | may this request pass? | [`Service::try_decide`], [`Service::decide_pending`], [`Service::decide`] |
 //! | may each of these? | [`Service::decide_each`] |
 //! | reserve an estimate, hold a slot | [`Service::reserve`], [`Service::settle`], [`Service::renew`], [`Service::release`] |
+//! | the same for a request that runs in this process | [`Service::hold`], [`Service::hold_estimates`] |
 //! | Envoy's `ShouldRateLimit` | [`Service::try_rate_limit`], [`Service::rate_limit_pending`], [`Service::rate_limit`] |
 //! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle_all`] |
 //! | why would it pass? | [`Service::explain`] |
@@ -16,14 +17,15 @@
 //! | is the store reachable? | [`Service::store_health`], [`Service::store_was_reachable`] |
 
 pub mod admin_tokens;
+pub mod api_keys;
 pub mod auth_throttle;
 pub mod check_request;
 pub mod data_tokens;
-mod decide;
 pub mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
+mod held;
 mod join;
 pub mod mask;
 mod observer;
@@ -42,12 +44,13 @@ mod service;
 pub mod store;
 mod throttle;
 mod usage;
+pub mod usage_history;
 pub mod violations;
 
 pub use check_request::CheckRequest;
-pub use decide::PendingCheck;
 pub use explain::Unexplained;
 pub use health::HealthDetail;
+pub use held::{HeldAmounts, HeldRequest};
 pub use observer::ServiceObserver;
 pub use quota_marks::QuotaMarks;
 pub use receipt_sealer::Sealer;
@@ -55,7 +58,7 @@ pub use refusal::ApiError;
 pub use reply::{HeaderFields, Reply};
 pub use reservations::{Extended, SignedReceipt};
 pub use rls_cache::RlsLocalCache;
-pub use service::{IN_BATCHES_MAX, Service, ServiceConfig};
+pub use service::{IN_BATCHES_MAX, PendingCheck, Service, ServiceConfig};
 pub use throttle::PipelinedCharge;
 pub use usage::UsageRejection;
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tollgate_core::Request;
-use tollgate_engine::{Decision, Observer};
+use tollgate_core::{Charge, Request, Time};
+use tollgate_engine::{Decision, Observer, Settlement};
 use tollgate_store::StoreError;
 
 use tollgate_telemetry::{DecisionLog, DecisionMetrics};
 
 use crate::quota_marks::QuotaMarks;
+use crate::usage_history::UsageTracker;
 use crate::violations::Violations;
 
 /// Passes decisions on to metrics, decision log and violations.
@@ -18,17 +19,23 @@ pub struct ServiceObserver {
     decisions: Option<DecisionLog>,
     violations: Option<Arc<Violations>>,
     quota_marks: Option<Arc<QuotaMarks>>,
+    usage: Option<Arc<UsageTracker>>,
 }
 
 impl ServiceObserver {
     /// An observer for an engine; without a log, decisions are only counted.
     pub fn new(metrics: Arc<DecisionMetrics>, decisions: Option<DecisionLog>) -> ServiceObserver {
-        ServiceObserver { metrics, decisions, violations: None, quota_marks: None }
+        ServiceObserver { metrics, decisions, violations: None, quota_marks: None, usage: None }
     }
 
     /// Also reports the marks of quotas.
     pub fn with_quota_marks(self, quota_marks: Arc<QuotaMarks>) -> ServiceObserver {
         ServiceObserver { quota_marks: Some(quota_marks), ..self }
+    }
+
+    /// Also notes the usage of quotas, for its history.
+    pub fn with_usage(self, usage: Arc<UsageTracker>) -> ServiceObserver {
+        ServiceObserver { usage: Some(usage), ..self }
     }
 
     /// Also counts violations.
@@ -39,10 +46,10 @@ impl ServiceObserver {
 
 impl Observer for ServiceObserver {
     #[inline]
-    fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
+    fn decided(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         self.metrics.decided(requests, decision);
         if let Some(log) = &self.decisions {
-            log.record(requests, decision);
+            log.record(requests, decision, charges);
         }
         if let Some(violations) = &self.violations {
             violations.decided(requests, decision);
@@ -50,19 +57,40 @@ impl Observer for ServiceObserver {
         if let Some(quota_marks) = &self.quota_marks {
             quota_marks.decided(requests, decision);
         }
+        if let Some(usage) = &self.usage {
+            usage.decided(requests, decision, charges);
+        }
     }
 
-    fn extended(&self, decision: &Decision) {
+    fn extended(&self, decision: &Decision, charges: &[Charge]) {
         self.metrics.extended(decision);
         if let Some(log) = &self.decisions {
-            log.record_extension(decision);
+            log.record_extension(decision, charges);
         }
         if let Some(quota_marks) = &self.quota_marks {
             quota_marks.decided(&[], decision);
         }
+        if let Some(usage) = &self.usage {
+            usage.decided(&[], decision, charges);
+        }
     }
 
-    fn store_failed(&self, _: &StoreError) {
+    fn settled(&self, settlement: &Settlement) {
+        if let Some(log) = &self.decisions {
+            log.record_settlement(settlement);
+        }
+        if let Some(usage) = &self.usage {
+            usage.settled(settlement);
+        }
+    }
+
+    fn store_failed(&self, error: &StoreError, charges: &[Charge], wall: Time) {
         self.metrics.store_failed();
+        if let Some(log) = self.decisions.as_ref().filter(|_| !error.kind.charged_nothing()) {
+            log.record_unanswered(charges, wall);
+        }
+        if let Some(usage) = &self.usage {
+            usage.unanswered(error, charges);
+        }
     }
 }

@@ -7,10 +7,12 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use tollgate_core::{Attribute, Digest, KeyHasher, Purpose, Request, Secret};
-use tollgate_engine::{DecidedBy, Decision};
+use tollgate_core::{Attribute, Charge, Digest, KeyHasher, Purpose, Request, Secret, Time};
+use tollgate_engine::{DecidedBy, Decision, Settlement};
 
+use super::correction_lines;
 use super::escape::json_string;
+use super::json_fields::{hex, number};
 use super::lines::Lines;
 use super::timestamp::rfc3339;
 
@@ -41,8 +43,33 @@ pub struct DecisionLog {
     /// `,"node":"a"`, part of every line.
     node: String,
     keys: LoggedKeys,
-    /// Seeded with a tag that separates these digests from bucket digests.
-    hasher: KeyHasher,
+    digests: ClientDigests,
+}
+
+/// Names clients in logs: keyed, so that they cannot be guessed without the secret.
+#[derive(Clone, Copy)]
+pub struct ClientDigests(KeyHasher);
+
+impl ClientDigests {
+    /// Digests under this key. A tag separates them from bucket digests.
+    pub fn new(secret: Secret) -> ClientDigests {
+        let mut hasher = KeyHasher::new(secret);
+        hasher.part(b"decision log");
+        ClientDigests(hasher)
+    }
+
+    /// The digest of a client by its key: `user:42` and the attribute `user_id` 42 are the same client.
+    pub fn of(self, client_key: &str) -> Digest {
+        let (kind, value) = client(client_key);
+        self.of_attribute(kind, value)
+    }
+
+    fn of_attribute(self, kind: Attribute, value: &str) -> Digest {
+        let ClientDigests(mut hasher) = self;
+        hasher.part(kind.name().as_bytes());
+        hasher.part(value.as_bytes());
+        hasher.finish()
+    }
 }
 
 /// Longest text of a caller in a line.
@@ -53,9 +80,7 @@ impl DecisionLog {
     pub fn new(config: DecisionLogConfig, lines: Lines) -> DecisionLog {
         let mut node = String::from(",\"node\":");
         json_string(&mut node, &config.node);
-        let mut hasher = KeyHasher::new(config.secret);
-        hasher.part(b"decision log");
-        DecisionLog { lines, node, keys: config.keys, hasher }
+        DecisionLog { lines, node, keys: config.keys, digests: ClientDigests::new(config.secret) }
     }
 
     /// Where the lines go.
@@ -64,24 +89,21 @@ impl DecisionLog {
     }
 
     /// Logs one decision: a line for each of its requests.
-    pub fn record(&self, requests: &[Request<'_>], decision: &Decision) {
+    pub fn record(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         thread_local! { static LINE: RefCell<String> = const { RefCell::new(String::new()) }; }
         LINE.with_borrow_mut(|line| {
             let logged = requests.iter().enumerate().filter(|(_, request)| request.purpose != Purpose::Mention);
             for (place, request) in logged {
                 line.clear();
-                self.write(line, request, place, decision);
+                self.write(line, request, (place, charges), decision);
                 self.lines.push(line.as_bytes());
             }
         });
     }
 
     /// Logs the decision about the next step of a reservation, whose client is not known.
-    pub fn record_extension(&self, decision: &Decision) {
-        let mut line = String::from("{\"time\":\"");
-        rfc3339(&mut line, decision.wall);
-        line.push('"');
-        line.push_str(&self.node);
+    pub fn record_extension(&self, decision: &Decision, charges: &[Charge]) {
+        let mut line = self.begin(decision.wall);
         line.push_str(",\"extension\":true");
         if let Some((rule, _)) = decision.deciding_rule() {
             line.push_str(",\"namespace\":");
@@ -89,11 +111,35 @@ impl DecisionLog {
             line.push_str(",\"rule\":");
             json_string(&mut line, &rule.name);
         }
-        write_decision(&mut line, 0, decision);
+        write_decision(&mut line, (0, charges), decision);
         self.lines.push(line.as_bytes());
     }
 
-    fn write(&self, line: &mut String, request: &Request<'_>, place: usize, decision: &Decision) {
+    /// Logs what settling a reservation changed.
+    pub fn record_settlement(&self, settlement: &Settlement) {
+        let mut line = self.begin(settlement.wall);
+        correction_lines::write_settlement(&mut line, settlement);
+        self.lines.push(line.as_bytes());
+    }
+
+    /// Logs charges on quotas that the store may have recorded without answering.
+    pub fn record_unanswered(&self, charges: &[Charge], wall: Time) {
+        let mut line = self.begin(wall);
+        if correction_lines::write_unanswered(&mut line, charges) {
+            self.lines.push(line.as_bytes());
+        }
+    }
+
+    /// The time and the node.
+    fn begin(&self, wall: Time) -> String {
+        let mut line = String::from("{\"time\":\"");
+        rfc3339(&mut line, wall);
+        line.push('"');
+        line.push_str(&self.node);
+        line
+    }
+
+    fn write(&self, line: &mut String, request: &Request<'_>, place: (usize, &[Charge]), decision: &Decision) {
         line.push_str("{\"time\":\"");
         rfc3339(line, decision.wall);
         line.push('"');
@@ -118,12 +164,7 @@ impl DecisionLog {
         let Some((kind, value)) = caller(request) else { return line.push_str("null") };
         match self.keys {
             LoggedKeys::Raw => json_string(line, shortened(value)),
-            LoggedKeys::Digest => {
-                let mut hasher = self.hasher;
-                hasher.part(kind.name().as_bytes());
-                hasher.part(value.as_bytes());
-                hex(line, hasher.finish());
-            }
+            LoggedKeys::Digest => hex(line, self.digests.of_attribute(kind, value)),
         }
     }
 }
@@ -134,8 +175,9 @@ impl fmt::Debug for DecisionLog {
     }
 }
 
-/// The verdict, what decided and what was charged: the rest of a line.
-fn write_decision(line: &mut String, place: usize, decision: &Decision) {
+/// The verdict, what decided and what was charged: the rest of a line. `place` is the request among those decided
+/// together, with the charges of all.
+fn write_decision(line: &mut String, place: (usize, &[Charge]), decision: &Decision) {
     line.push_str(if decision.is_allowed() { ",\"allowed\":true" } else { ",\"allowed\":false" });
     line.push_str(",\"mode\":\"");
     line.push_str(decision.decided_by.name());
@@ -150,8 +192,8 @@ fn write_decision(line: &mut String, place: usize, decision: &Decision) {
 }
 
 /// Units charged per rule: with the exact time, enough to recompute what every limit admitted. A rule that allowed
-/// without the store is listed with 0 units.
-fn write_charged(line: &mut String, place: usize, decision: &Decision) {
+/// without the store is listed with 0 units. A quota is listed with its bucket and period, by which usage is reconciled.
+fn write_charged(line: &mut String, (place, charges): (usize, &[Charge]), decision: &Decision) {
     line.push_str(",\"charged\":[");
     let mut between = "{\"rule\":";
     for ruling in decision.rulings().iter().filter(|ruling| usize::from(ruling.request) == place) {
@@ -163,6 +205,10 @@ fn write_charged(line: &mut String, place: usize, decision: &Decision) {
         line.push_str(",\"mode\":\"");
         line.push_str(ruling.decided_by.name());
         number(line, "\",\"units\":", units);
+        let charge = ruling.charge().and_then(|index| charges.get(index));
+        if let (Some(charge), Some(outcome), DecidedBy::Store) = (charge, ruling.outcome, ruling.decided_by) {
+            correction_lines::write_period(line, charge, outcome.stamp);
+        }
         line.push('}');
         between = ",{\"rule\":";
     }
@@ -173,43 +219,31 @@ fn write_charged(line: &mut String, place: usize, decision: &Decision) {
 /// `user_id: "42"` are the same client.
 fn caller<'a>(request: &Request<'a>) -> Option<(Attribute, &'a str)> {
     if let Some(client_key) = request.get(Attribute::ClientKey) {
-        return Some(match client_key.split_once(':') {
-            Some(("key", value)) => (Attribute::ApiKey, value),
-            Some(("user", value)) => (Attribute::UserId, value),
-            Some(("ip", value)) => (Attribute::Ip, value),
-            Some(("org", value)) => (Attribute::Org, value),
-            _ => (Attribute::ClientKey, client_key),
-        });
+        return Some(client(client_key));
     }
     let others = [Attribute::ApiKey, Attribute::UserId, Attribute::Ip, Attribute::Org];
     others.into_iter().find_map(|kind| Some((kind, request.get(kind)?)))
+}
+
+fn client(client_key: &str) -> (Attribute, &str) {
+    match client_key.split_once(':') {
+        Some(("key", value)) => (Attribute::ApiKey, value),
+        Some(("user", value)) => (Attribute::UserId, value),
+        Some(("ip", value)) => (Attribute::Ip, value),
+        Some(("org", value)) => (Attribute::Org, value),
+        _ => (Attribute::ClientKey, client_key),
+    }
 }
 
 fn shortened(text: &str) -> &str {
     text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or(text)
 }
 
-fn number(line: &mut String, before: &str, number: u64) {
-    line.push_str(before);
-    line.push_str(itoa::Buffer::new().format(number));
-}
-
-fn hex(line: &mut String, digest: Digest) {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    line.push('"');
-    for word in digest.0 {
-        for shift in (0..64).step_by(4).rev() {
-            line.extend(DIGITS.get((word >> shift) as usize & 15));
-        }
-    }
-    line.push('"');
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
+    use tollgate_core::{ManualClock, Receipt, Span};
     use tollgate_engine::{Engine, Observer};
     use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -220,8 +254,8 @@ mod tests {
     struct LogOnly(DecisionLog);
 
     impl Observer for LogOnly {
-        fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
-            self.0.record(requests, decision);
+        fn decided(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
+            self.0.record(requests, decision, charges);
         }
     }
 

@@ -24,7 +24,7 @@ impl<W: Write> Write for EscapingWriter<W> {
 }
 
 /// Appends a JSON string, in its quotes.
-pub(super) fn json_string(line: &mut String, text: &str) {
+pub fn json_string(line: &mut String, text: &str) {
     line.push('"');
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
         line.push_str(text); // nearly always

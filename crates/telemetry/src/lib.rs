@@ -7,11 +7,13 @@
 //! [`MetricFamilies`] and is registered with the [`Scrape`] by the server: a transport's metrics live beside the
 //! transport.
 
+mod correction_lines;
 mod counter;
 mod decision_log;
 mod escape;
 mod exposition;
 mod histogram;
+mod json_fields;
 mod latency;
 mod lines;
 mod log;
@@ -26,7 +28,8 @@ mod store_figures;
 mod timestamp;
 
 pub use counter::Counter;
-pub use decision_log::{DecisionLog, DecisionLogConfig, LoggedKeys};
+pub use decision_log::{ClientDigests, DecisionLog, DecisionLogConfig, LoggedKeys};
+pub use escape::json_string;
 pub use exposition::Exposition;
 pub use histogram::HistogramFigures;
 pub use lines::{Lines, Sink};
@@ -39,3 +42,4 @@ pub use rls_stats::{RlsCallEnd, RlsCalls, RlsObservation, RlsStats};
 pub use scrape::Scrape;
 pub use series::OTHER;
 pub use store_figures::{NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading};
+pub use timestamp::rfc3339;

@@ -5,7 +5,7 @@ use tollgate_core::Time;
 use tollgate_rules::datetime;
 
 /// Appends `2026-01-31T23:59:59.999Z`.
-pub(super) fn rfc3339(line: &mut String, time: Time) {
+pub fn rfc3339(line: &mut String, time: Time) {
     let millis = time.nanos() / 1_000_000;
     let seconds = millis / 1000;
     let (year, month, day) = datetime::date(seconds / 86_400);

@@ -110,12 +110,15 @@ fn override_text(rule: &Value) -> String {
     format!(" (override{id} for {}{until}{reason})", string(held, "client_key").unwrap_or("?"))
 }
 
-/// `500000 for user:42, from 2026-12-01T00:00:00Z, until 2026-12-20T00:00:00Z`.
+/// `500000 for user:42, from 2026-12-01T00:00:00Z, until 2026-12-20T00:00:00Z, grant topup-7: ticket 4711`.
 fn grant_text(grant: &Value) -> String {
     let word = |name: &str| string(grant, name).unwrap_or("?");
     let until = string(grant, "valid_until").map(|until| format!(", until {until}")).unwrap_or_default();
     let amount = number(grant, "amount").unwrap_or(0);
-    format!("{amount} for {}, from {}{until}", word("client_key"), word("valid_from"))
+    let id = string(grant, "grant_id").map(|id| format!(", grant {id}")).unwrap_or_default();
+    let reason = string(grant, "reason").filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{amount} for {}, from {}{until}{id}{reason}", word("client_key"), word("valid_from"))
 }
 
 pub(super) fn labelled(label: &str, value: &str, palette: Palette) -> String {

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use tollgate_control::Precondition;
 
 use super::file_rules::{in_file, show_file};
-use super::list;
 use super::resource::RuleResource;
+use super::{list, plan_rules};
 use crate::call::{AdminCall, IfMatch};
 use crate::merge::merge;
 use crate::problem::AdminProblem;
@@ -75,6 +75,9 @@ pub(super) async fn upsert(call: &AdminCall<'_>) -> Result<AdminResponse, AdminP
 }
 
 async fn shown(call: &AdminCall<'_>, id: &str) -> Result<AdminResponse, AdminProblem> {
+    if let Some(rule) = plan_rules::find(call, id).await? {
+        return Ok(AdminResponse::json(&short_form::to_short_form(&call.mask().value(plan_rules::shown(&rule)))));
+    }
     let record = RuleResource::find(call.control()?, call.namespace(), id).await?;
     let full = call.mask().value(RuleResource::shown(record.json()));
     Ok(AdminResponse::json(&short_form::to_short_form(&full)).version(record.version))

@@ -1,10 +1,11 @@
-//! Rules: those of the database, which can be changed, and those of files, which are read-only.
+//! Rules: those of the database, which can be changed, and those of files and of plans, which are read-only.
 
 mod aliases;
 mod file_rules;
 mod list;
 mod mode;
 mod path_filter;
+mod plan_rules;
 mod read;
 mod resource;
 mod table;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{RuleDraft, RuleRecord};
-use tollgate_control::{Control, Edit, Precondition, RecordKind};
+use tollgate_control::{Control, Edit, Error, Precondition, RecordKind};
 
 use super::file_rules::in_file;
 use crate::body_fields::BodyFields;
@@ -67,7 +67,13 @@ impl Resource for RuleResource {
     }
 
     async fn find(control: &Control, namespace: &str, id: &str) -> tollgate_control::Result<RuleRecord> {
-        control.rule(namespace, id).await
+        match (control.rule(namespace, id).await, id.split_once('.')) {
+            (Err(Error::NotFound(what)), Some((plan, name))) => Err(match control.plan(namespace, plan).await {
+                Ok(record) if record.contains(name) => record.holds_rule(name),
+                _ => Error::NotFound(what),
+            }),
+            (found, _) => found,
+        }
     }
 
     /// Records have `limit.requests`, of which `limit.amount` is another spelling.

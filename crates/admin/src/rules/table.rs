@@ -29,7 +29,8 @@ const FILTERS: &[Parameter] = &[
 pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
         detail: "Of all namespaces that the token is for, unless one is named. Rules of files come first, then those of \
-                 the database in the order of namespace and id.",
+                 plans of the database, which are changed with their plan, then the others of the database in the order \
+                 of namespace and id.",
         scope: NamespaceScope::Namespaces,
         query: FILTERS,
         responses: &[(200, ResponseContent::Json("RuleList"))],

@@ -1,5 +1,6 @@
 //! JSON Schemas of request and response bodies, for the OpenAPI 3.1 document.
 
+mod api_keys;
 mod builders;
 mod grants;
 mod overrides;
@@ -13,7 +14,9 @@ use serde_json::{Map, Value};
 /// Every schema by its name.
 pub(super) fn all() -> Map<String, Value> {
     let mut all = Map::new();
-    for (name, schema) in [rules::schemas(), overrides::schemas(), grants::schemas(), responses::schemas()].concat() {
+    for (name, schema) in
+        [rules::schemas(), overrides::schemas(), grants::schemas(), api_keys::schemas(), responses::schemas()].concat()
+    {
         all.insert(name.to_owned(), schema);
     }
     all

@@ -108,6 +108,7 @@ fn plans() -> Vec<(&'static str, Value)> {
         members.insert("rules".to_owned(), rules);
         members.insert("source".to_owned(), word(&["database", "file"], "Where it comes from."));
         members.insert("location".to_owned(), json!({ "type": ["string", "null"], "description": "File and line." }));
+        members.insert("warnings".to_owned(), builders::warnings());
     }
     vec![
         ("Plan", plan),

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::builders::{self, answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
 const KINDS: &[&str] =
-    &["rule", "override", "grant", "rule_mode", "client", "plan", "namespace", "token", "mode", "everything"];
+    &["rule", "override", "grant", "rule_mode", "client", "plan", "namespace", "token", "key", "mode", "everything"];
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    [changes(), history(), violations(), server(), vec![("Problem", problem())]].concat()
+    [changes(), history(), violations(), usage(), server(), vec![("Problem", problem())]].concat()
 }
 
 fn record(text: &str) -> Value {
@@ -144,6 +144,30 @@ fn violations() -> Vec<(&'static str, Value)> {
                 "offenders": { "type": "array", "items": reference("Offender") },
             })),
         ),
+    ]
+}
+
+fn usage() -> Vec<(&'static str, Value)> {
+    let maybe = |kind: &str, text: &str| json!({ "type": [kind, "null"], "description": text });
+    vec![
+        (
+            "Usage",
+            answer(json!({
+                "usage_id": number("Its id."),
+                "namespace": text("Whose; empty if the rule is not known any more."),
+                "client_key": maybe("string", "Whose bucket it is: a digest, unless plain keys are kept (`usage_plain_keys`); `-` for all clients together; null if it is not known yet."),
+                "organisation": maybe("string", "The organisation of the client, as a digest likewise."),
+                "rule_id": text("Of which rule."),
+                "period_start": maybe_time("The first instant of the period; null if it is not known."),
+                "period_end": maybe_time("The first instant after it; null for a quota without an end."),
+                "used": number("Units used, as the store said at `as_of`."),
+                "limit_value": { "type": ["integer", "null"], "format": "int64", "description": "Units that the period offers: amount, carried and granted." },
+                "as_of": time("When the store said so, by its clock."),
+                "node": maybe("string", "The node that counts this bucket alone, in its memory; null if all nodes share it."),
+                "bucket": text("Names the bucket in the store and in decision logs."),
+            })),
+        ),
+        ("UsageList", list("usage", "Usage")),
     ]
 }
 

@@ -33,7 +33,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "source": word(&["database", "file", "envoy"], "Where it comes from. Rules of files are changed in the file."),
     });
     let location = json!({
-        "location": text("Of a rule of a file: the file and the line."),
+        "location": text("Of a rule of a file: the file and the line. Of a rule of a plan in the database: the plan."),
+        "plan": text("Of a rule of a plan: the plan that contains it."),
         "mode_override": described(
             answer(json!({ "mode": mode(), "reason": text("What for."), "since": time("Since when.") })),
             "The switch of the rule, if there is one: this mode holds instead of the rule's own.",

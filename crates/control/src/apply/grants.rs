@@ -7,41 +7,17 @@ use tollgate_rules::problem::Problem;
 use tollgate_rules::{RuleFile, nearest};
 
 use super::check::{EditErrors, split};
-use super::plan::{CASCADE_MAX, check_precondition, record_change};
+use super::plan::{check_precondition, record_change};
 use super::{ChangePlan, RecordKey};
-use crate::db::{Sql, sql};
-use crate::record::{GrantDraft, GrantRecord, StoredRecord, document};
+use crate::db::sql;
+use crate::record::{GrantDraft, GrantRecord, document};
 use crate::write_tx::WriteTx;
-use crate::{ChangeSet, Error, FieldError, Precondition, RecordKind, Result};
+use crate::{ChangeSet, FieldError, Precondition, RecordKind, Result};
 
 /// Most names of rules among which the nearest to a misspelt one is looked for.
 const NAMES_MAX: i64 = 1_000;
 
 impl ChangePlan {
-    /// Reads the grants of a rule to be deleted.
-    pub(super) async fn read_grants(&mut self, rule: &RecordKey, write: &mut WriteTx) -> Result<()> {
-        let mut sql = Sql::new(GrantRecord::TABLE.select, vec![]);
-        sql.and(" WHERE namespace = ? AND rule_id = ?", [(&rule.0).into(), (&rule.1).into()]);
-        sql.and(" LIMIT ?", [i64::try_from(CASCADE_MAX + 1).unwrap_or(i64::MAX).into()]);
-        match self.grants.load(sql, &mut write.tx).await? {
-            count if count > CASCADE_MAX => Err(Error::Conflict(format!(
-                "the rule {} has more than {CASCADE_MAX} grants; delete those first, in several steps",
-                rule.1
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    /// Deletes the grants of a rule with it.
-    pub(super) fn cascade_grants(&mut self, rule: &RecordKey) {
-        let of_rule = |record: &GrantRecord| record.namespace == rule.0 && record.draft.rule_id == rule.1;
-        let gone: Vec<RecordKey> =
-            self.grants.all().filter(|(_, record)| of_rule(record)).map(|(key, _)| key.clone()).collect();
-        for key in gone {
-            record_change(&mut self.grants, &mut self.changes, key, None);
-        }
-    }
-
     pub(super) fn grant(
         &mut self,
         key: RecordKey,

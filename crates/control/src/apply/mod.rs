@@ -5,6 +5,7 @@
 //! [`WriteTx`], whose lock keeps the rows unchanged between reading and writing.
 
 mod check;
+mod dependents;
 mod grants;
 mod idempotency;
 mod names;

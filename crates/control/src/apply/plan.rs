@@ -4,18 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use tollgate_rules::RuleSpec;
 
-use super::row_set::is_valid_text_key;
 use super::{RecordKey, RowSet};
-use crate::db::Sql;
 use crate::record::{
     ClientDraft, ClientRecord, GrantRecord, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, PlanDraft,
     PlanRecord, RowStamp, RuleColumns, RuleDraft, RuleModeDraft, RuleModeRecord, RuleRow, StoredRecord, document,
 };
 use crate::write_tx::WriteTx;
 use crate::{Change, ChangeSet, Dependents, Edit, Error, FieldError, Precondition, RecordKind, Result};
-
-/// Most overrides, and most grants, that are deleted with their rule: each is a row of the audit, in one transaction.
-pub(super) const CASCADE_MAX: usize = 10_000;
 
 /// The rows that a change set touches or depends on, and the changes to them.
 #[derive(Default)]
@@ -34,7 +29,7 @@ pub(crate) struct ChangePlan {
 }
 
 impl ChangePlan {
-    /// Reads every row that the edits name, and the overrides of rules to be deleted.
+    /// Reads every row that the edits name, and what depends on rules to be deleted.
     pub(super) async fn read(&mut self, change_set: &ChangeSet, write: &mut WriteTx) -> Result<()> {
         let mut keys: HashMap<RecordKind, BTreeSet<RecordKey>> = HashMap::new();
         let mut namespaces: BTreeSet<&str> = BTreeSet::new();
@@ -43,12 +38,6 @@ impl ChangePlan {
             namespaces.insert(edit.namespace());
             if matches!(kind, RecordKind::Rule | RecordKind::Namespace | RecordKind::Plan) {
                 keys.entry(RecordKind::Namespace).or_default().insert((key.0.clone(), key.0.clone()));
-            }
-            let cascades = change_set.dependents == Dependents::Delete;
-            if cascades && matches!(edit, Edit::Rule { to: None, .. }) && is_valid_text_key(&key) {
-                self.read_overrides(&key, write).await?;
-                self.read_grants(&key, write).await?;
-                keys.entry(RecordKind::RuleMode).or_default().insert(key.clone());
             }
             if matches!(edit, Edit::RuleMode { to: Some(_), .. }) {
                 keys.entry(RecordKind::Rule).or_default().insert(key.clone());
@@ -63,20 +52,8 @@ impl ChangePlan {
         self.modes.read(keys(RecordKind::RuleMode), &mut write.tx).await?;
         self.plans.read(keys(RecordKind::Plan), &mut write.tx).await?;
         self.read_plans(&namespaces, write).await?;
+        self.read_dependents(change_set, write).await?;
         self.clients.read(keys(RecordKind::Client), &mut write.tx).await
-    }
-
-    async fn read_overrides(&mut self, rule: &RecordKey, write: &mut WriteTx) -> Result<()> {
-        let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
-        sql.and(" WHERE namespace = ? AND rule_id = ?", [(&rule.0).into(), (&rule.1).into()]);
-        sql.and(" LIMIT ?", [i64::try_from(CASCADE_MAX + 1).unwrap_or(i64::MAX).into()]);
-        match self.overrides.load(sql, &mut write.tx).await? {
-            count if count > CASCADE_MAX => Err(Error::Conflict(format!(
-                "the rule {} has more than {CASCADE_MAX} overrides; delete those first, in several steps",
-                rule.1
-            ))),
-            _ => Ok(()),
-        }
     }
 
     /// Applies the edits to the rows, in their order.
@@ -96,7 +73,7 @@ impl ChangePlan {
                 Edit::Client { to, expect, .. } => self.client(key, to.as_ref(), *expect, write)?,
                 Edit::Plan { to, expect, .. } => {
                     let settings = settings.get(&key.0).cloned().unwrap_or_default();
-                    self.plan(key, to.as_ref(), *expect, &settings, write)?
+                    self.plan(key, to.as_ref(), *expect, &settings, change_set, write)?
                 }
                 Edit::Namespace { to, expect, .. } => self.namespace(key, to.as_ref(), *expect, write)?,
             };
@@ -130,7 +107,7 @@ impl ChangePlan {
         write: &WriteTx,
     ) -> Result<Vec<FieldError>> {
         let before = self.rules.get(&key);
-        check_precondition(expect, RecordKind::Rule, &key, before)?;
+        check_precondition(expect, RecordKind::Rule, &key, before).map_err(|error| self.of_plan(&key, error))?;
         let Some(draft) = to else {
             if before.is_some() {
                 if dependents == Dependents::Delete {
@@ -157,20 +134,6 @@ impl ChangePlan {
             record_change(&mut self.rules, &mut self.changes, key, Some(row));
         }
         Ok(Vec::new())
-    }
-
-    /// Deletes the overrides, the grants and the mode of a rule with it.
-    fn cascade(&mut self, rule: &RecordKey) {
-        let of_rule = |record: &OverrideRecord| record.namespace == rule.0 && record.draft.rule_id == rule.1;
-        let gone: Vec<RecordKey> =
-            self.overrides.all().filter(|(_, record)| of_rule(record)).map(|(key, _)| key.clone()).collect();
-        for key in gone {
-            record_change(&mut self.overrides, &mut self.changes, key, None);
-        }
-        self.cascade_grants(rule);
-        if self.modes.get(rule).is_some() {
-            record_change(&mut self.modes, &mut self.changes, rule.clone(), None);
-        }
     }
 
     fn overriding(
@@ -284,11 +247,12 @@ impl ChangePlan {
         to: Option<&PlanDraft>,
         expect: Precondition,
         settings: &NamespaceDraft,
+        change_set: &ChangeSet,
         write: &WriteTx,
     ) -> Result<Vec<FieldError>> {
-        let before = self.plans.get(&key);
-        check_precondition(expect, RecordKind::Plan, &key, before)?;
-        if before.map(|before| &before.draft) == to {
+        let before = self.plans.get(&key).cloned();
+        check_precondition(expect, RecordKind::Plan, &key, before.as_ref())?;
+        if before.as_ref().map(|before| &before.draft) == to {
             return Ok(Vec::new());
         }
         if let Some(draft) = to {
@@ -298,7 +262,7 @@ impl ChangePlan {
                 return Ok(faults);
             }
         }
-        let stamp = write.stamp(before.map(|before| before.created_at));
+        let stamp = write.stamp(before.as_ref().map(|before| before.created_at));
         let record = to.map(|draft| PlanRecord {
             namespace: key.0.clone(),
             plan_id: key.1.clone(),
@@ -307,7 +271,13 @@ impl ChangePlan {
             updated_at: stamp.updated_at,
             version: stamp.version,
         });
-        record_change(&mut self.plans, &mut self.changes, key, record);
+        let recorded = self.changes.len();
+        record_change(&mut self.plans, &mut self.changes, key.clone(), record);
+        if change_set.dependents == Dependents::Delete {
+            self.cascade_plan(&key, before.as_ref().map(|before| &before.draft), change_set);
+        }
+        // Dependents go first, as those of a rule do.
+        self.changes.get_mut(recorded..).into_iter().for_each(|changes| changes.rotate_left(1));
         Ok(Vec::new())
     }
 

@@ -52,6 +52,19 @@ impl ChangePlan {
         }
     }
 
+    /// A rule that is not there may be one of a plan.
+    pub(super) fn of_plan(&self, rule: &RecordKey, error: Error) -> Error {
+        let plan = self.plans.get(&plan_of(rule));
+        match (error, plan, rule.1.split_once('.')) {
+            (Error::NotFound(_) | Error::Stale { version: None, .. }, Some(plan), Some((_, name)))
+                if plan.contains(name) =>
+            {
+                plan.holds_rule(name)
+            }
+            (error, _, _) => error,
+        }
+    }
+
     /// Plans must fit each other, and clients must have plans that exist.
     pub(super) async fn validate_plans(
         &self,

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::load::{LoadContext, LoadExtent, LoadedState};
-use super::table::{CLIENTS, CopiedTable, GRANTS, NAMESPACES, OVERRIDES, PLANS, RULE_MODES, RULES, TOKENS};
+use super::table::{API_KEYS, CLIENTS, CopiedTable, GRANTS, NAMESPACES, OVERRIDES, PLANS, RULE_MODES, RULES, TOKENS};
 use crate::control::{ChangedKeys, Snapshot};
 use crate::db::{Tx, sql};
 use crate::{Control, DatabaseUrl, Result};
@@ -127,10 +127,10 @@ async fn write(to: &Control, snapshot: &mut Snapshot, touched: &ChangedKeys, ext
 }
 
 async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
-    for table in [&OVERRIDES, &GRANTS, &RULE_MODES, &RULES, &CLIENTS, &PLANS, &NAMESPACES, &TOKENS] {
+    for table in [&OVERRIDES, &GRANTS, &RULE_MODES, &RULES, &CLIENTS, &PLANS, &NAMESPACES, &TOKENS, &API_KEYS] {
         to.run(table.empty()).await?;
     }
-    for table in [&NAMESPACES, &RULES, &RULE_MODES, &PLANS, &CLIENTS, &OVERRIDES, &GRANTS, &TOKENS] {
+    for table in [&NAMESPACES, &RULES, &RULE_MODES, &PLANS, &CLIENTS, &OVERRIDES, &GRANTS, &TOKENS, &API_KEYS] {
         let mut after = None;
         while let Some(page) = table.page(from, after.as_deref()).await? {
             for row in &page.rows {
@@ -160,6 +160,9 @@ async fn step(from: &mut Tx, to: &mut Tx, touched: &ChangedKeys) -> Result<()> {
         for table in [&CLIENTS, &OVERRIDES, &GRANTS] {
             replace(table, from, to, &[namespace, client_key]).await?;
         }
+    }
+    for (namespace, id) in &touched.api_keys {
+        replace(&API_KEYS, from, to, &[namespace, id]).await?;
     }
     if touched.tokens {
         replace(&TOKENS, from, to, &[]).await?;

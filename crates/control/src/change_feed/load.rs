@@ -9,9 +9,8 @@ use tollgate_core::Secret;
 use tollgate_rules::{ClientSpec, GrantSpec, Normalize, OverrideSpec, PlanSchedule, SourcePosition, check};
 use tollgate_ruleset::DirectoryRecord;
 
-use super::builder::{NamespaceBuilder, spec_of};
-use super::namespace::{LoadedNamespace, name_of};
-use crate::control::{ChangedKeys, Quarantined, Snapshot};
+use super::namespace::{LoadedNamespace, NamespaceBuilder, name_of, spec_of};
+use crate::control::{ChangedKeys, LoadedApiKeys, Quarantined, Snapshot};
 use crate::record::{
     ClientRecord, GrantRecord, NamespaceDraft, OverrideRecord, PlanRecord, RuleModeRecord, RuleRecord, TokenRecord,
     document,
@@ -33,6 +32,8 @@ pub struct LoadedState {
     pub namespaces: BTreeMap<String, LoadedNamespace>,
     /// Tokens of the admin API.
     pub tokens: Arc<Vec<TokenRecord>>,
+    /// API keys of clients.
+    pub api_keys: Arc<LoadedApiKeys>,
     /// Rows that cannot be used, with the reasons. All other rows are used.
     pub quarantined: Vec<Quarantined>,
 }
@@ -136,6 +137,7 @@ impl LoadedState {
         };
         snapshot.grants(put_grant).await?;
         let tokens = Arc::new(snapshot.tokens().await?);
+        let api_keys = Arc::new(snapshot.api_keys().await?);
         let mut namespaces = BTreeMap::new();
         for (name, draft) in drafts {
             let namespace = draft.finish(&name, &mut quarantined);
@@ -143,7 +145,7 @@ impl LoadedState {
         }
         let secret = snapshot.secret().await?.into();
         let audit_head = Arc::new(snapshot.audit_head().await?);
-        Ok(LoadedState { state, read_at, audit_head, secret, namespaces, tokens, quarantined })
+        Ok(LoadedState { state, read_at, audit_head, secret, namespaces, tokens, api_keys, quarantined })
     }
 
     /// Applies the changed rows to this state; `None` if everything has to be loaded.
@@ -203,6 +205,9 @@ impl LoadedState {
         }
         if touched.tokens {
             next.tokens = Arc::new(snapshot.tokens().await?);
+        }
+        if !touched.api_keys.is_empty() {
+            snapshot.reread_api_keys(Arc::make_mut(&mut next.api_keys), &touched.api_keys).await?;
         }
         Ok(Some(next))
     }

@@ -8,7 +8,6 @@
 //! While the database is unavailable the loaded state stays active. A copy on disk lets a node start without its
 //! database.
 
-mod builder;
 mod copy;
 mod follow;
 mod load;

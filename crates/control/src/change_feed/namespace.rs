@@ -1,9 +1,17 @@
-//! The loaded rules and clients of one namespace.
+//! One namespace as loaded: its rules and clients, built from its rows without the rules that cannot be used.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tollgate_rules::{RuleFile, RuleSpec};
-use tollgate_ruleset::Directory;
+use tollgate_core::Secret;
+use tollgate_rules::problem::Problem;
+use tollgate_rules::{EscapedSlash, KeyBy, PlanSpec, RuleFile, RuleSpec, check, plan};
+use tollgate_ruleset::{Directory, DirectoryBuilder};
+
+use crate::Enforcement;
+use crate::control::Quarantined;
+use crate::record::{NamespaceDraft, PlanRecord, RuleModeRecord, RuleRecord};
+use crate::{FieldError, RecordKind};
 
 /// The content of one namespace.
 #[derive(Clone, Debug)]
@@ -48,4 +56,109 @@ impl LoadedNamespace {
 
 pub(super) fn name_of(rule: &RuleSpec) -> &str {
     rule.name.as_deref().unwrap_or_default()
+}
+
+/// A namespace while its rows are read.
+pub(super) struct NamespaceBuilder {
+    settings: NamespaceDraft,
+    rules: Vec<RuleSpec>,
+    plans: Vec<PlanSpec>,
+    modes: BTreeMap<String, Enforcement>,
+    pub(super) clients: DirectoryBuilder,
+}
+
+impl NamespaceBuilder {
+    pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> NamespaceBuilder {
+        let mut clients = Directory::builder(secret, settings.ipv6_prefix);
+        clients.normalize(settings.normalize);
+        NamespaceBuilder { settings, rules: Vec::new(), plans: Vec::new(), modes: BTreeMap::new(), clients }
+    }
+
+    pub(super) fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
+        match spec_of(record, &self.settings) {
+            Ok(spec) => self.rules.push(spec),
+            Err(reasons) => quarantined.push(Quarantined::rule(record, reasons)),
+        }
+    }
+
+    pub(super) fn plan(&mut self, record: &PlanRecord, quarantined: &mut Vec<Quarantined>) {
+        match record.spec(&self.settings) {
+            Ok(spec) => self.plans.push(spec),
+            Err(reasons) => quarantined.push(bad_plan(&record.namespace, &record.plan_id, reasons)),
+        }
+    }
+
+    /// Leaves out plans that do not fit the others, and adds the rules of the rest.
+    fn expand_plans(&mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) {
+        while let Some(problem) = check::plans(&self.plans).into_iter().next() {
+            let path = problem.field.strip_prefix("plans.").unwrap_or_default();
+            let name = path.split('.').next().unwrap_or_default().to_owned();
+            let before = self.plans.len();
+            self.plans.retain(|plan| plan.name != name);
+            quarantined.push(bad_plan(namespace, &name, vec![FieldError::from(problem)]));
+            if self.plans.len() == before {
+                self.plans.clear(); // cannot happen: problems name the plan that they are of
+            }
+        }
+        for mut rule in plan::expand(&self.plans) {
+            rule.key_by.get_or_insert_with(KeyBy::client);
+            self.rules.push(rule);
+        }
+    }
+
+    pub(super) fn mode(&mut self, record: &RuleModeRecord) {
+        self.modes.insert(record.rule_id.clone(), record.draft.mode);
+    }
+
+    /// Rules that are valid alone but not together are quarantined until the rest is consistent. The API refuses such
+    /// sets; only SQL can write them.
+    pub(super) fn finish(mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> LoadedNamespace {
+        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
+        let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
+        let namespace = namespace.to_owned();
+        let settings =
+            RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, ..RuleFile::default() };
+        self.expand_plans(&settings.namespace, quarantined);
+        // Sorted here, because the collation of the database may differ.
+        self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
+        let mut file = RuleFile { rules: self.rules, plans: self.plans, modes: self.modes, ..settings };
+        let mut misfits = check::unusable_rules(&file);
+        let mut rules = Vec::with_capacity(file.rules.len() - misfits.len());
+        for (place, spec) in std::mem::take(&mut file.rules).into_iter().enumerate() {
+            match misfits.remove(&place) {
+                None => rules.push(Arc::new(spec)),
+                Some(Problem { code, message, help, .. }) => quarantined.push(Quarantined {
+                    kind: RecordKind::Rule,
+                    namespace: file.namespace.clone(),
+                    id: spec.name.unwrap_or_default(),
+                    reasons: vec![FieldError { field: String::new(), code: code.to_owned(), message, help }],
+                }),
+            }
+        }
+        let has_replaces = rules.iter().any(|rule| !rule.replaces.is_empty());
+        LoadedNamespace {
+            settings: Arc::new(file),
+            rules: Arc::new(rules),
+            has_replaces,
+            directory: self.clients.finish(),
+        }
+    }
+}
+
+fn bad_plan(namespace: &str, plan_id: &str, reasons: Vec<FieldError>) -> Quarantined {
+    Quarantined { kind: RecordKind::Plan, namespace: namespace.to_owned(), id: plan_id.to_owned(), reasons }
+}
+
+/// The specification of a row with all defaults filled in, ready for use.
+pub(super) fn spec_of(
+    record: &RuleRecord,
+    settings: &NamespaceDraft,
+) -> std::result::Result<RuleSpec, Vec<FieldError>> {
+    let mut spec = record.spec(settings)?;
+    spec.key_by.get_or_insert_with(KeyBy::client);
+    // A disabled rule stays in the set: another rule may replace it by name.
+    if !record.draft.enabled {
+        spec.mode = Enforcement::Off;
+    }
+    Ok(spec)
 }

@@ -171,6 +171,28 @@ pub(super) static PLANS: CopiedTable = CopiedTable {
     about: &["namespace"],
 };
 
+pub(super) static API_KEYS: CopiedTable = CopiedTable {
+    name: "rate_limit_keys",
+    columns: &[
+        ("namespace", Text),
+        ("key_id", Text),
+        ("client_key", Text),
+        ("name", Text),
+        ("hash", Bytes),
+        ("previous_hash", Bytes),
+        ("previous_until", Time),
+        ("rotated_at", Time),
+        ("expires_at", Time),
+        ("revoked_at", Time),
+        ("created_by", Text),
+        ("created_at", Time),
+        ("updated_at", Time),
+        ("version", Int),
+    ],
+    key: 2,
+    about: &["namespace", "key_id"],
+};
+
 pub(super) static TOKENS: CopiedTable = CopiedTable {
     name: "tokens",
     columns: &[

@@ -115,7 +115,7 @@ pub(super) fn unreadable(why: &str) -> Value {
 
 const UNREADABLE: &str = "unreadable";
 
-/// The edit that reverts a change; `None` for tokens and the mode. Overrides, grants and clients that no node could use were
+/// The edit that reverts a change; `None` for tokens, keys and the mode. Overrides, grants and clients that no node could use were
 /// not in force and are not restored.
 fn revert(change: &Change) -> Result<Option<Edit>> {
     let (namespace, id, expect) = (change.namespace.clone(), change.id.clone(), Precondition::Anything);
@@ -149,7 +149,7 @@ fn revert(change: &Change) -> Result<Option<Edit>> {
         RecordKind::Namespace => {
             Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()?, expect }
         }
-        RecordKind::Token | RecordKind::Mode | RecordKind::Everything => return Ok(None),
+        RecordKind::Token | RecordKind::Key | RecordKind::Mode | RecordKind::Everything => return Ok(None),
     }))
 }
 

@@ -1,14 +1,15 @@
 //! Operations on the database, one file per topic.
 
+mod api_keys;
 mod audit;
 mod clients;
-mod edits;
 mod generation_listener;
 mod grants;
 mod history;
 mod listing;
 mod mode;
 mod overrides;
+mod period_usage;
 mod plans;
 mod rule_modes;
 mod rules;
@@ -19,12 +20,14 @@ mod unaudited;
 mod violations;
 mod write;
 
+pub use api_keys::{ApiKeyDraft, ApiKeyFilter, LoadedApiKeys};
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
 pub use generation_listener::GenerationListener;
 pub use grants::GrantFilter;
 pub use mode::FleetState;
 pub use overrides::OverrideFilter;
+pub use period_usage::{PeriodUsage, PeriodUsageFilter, PeriodUsageRecord};
 pub use rules::RuleFilter;
 pub use snapshot::{ChangedKeys, Quarantined, Snapshot};
 pub use tokens::TokenDraft;

@@ -68,6 +68,8 @@ pub struct ChangedKeys {
     pub clients: BTreeSet<(String, String)>,
     /// Tokens were created or revoked.
     pub tokens: bool,
+    /// Namespace and id of API keys that were created, rotated or revoked.
+    pub api_keys: BTreeSet<(String, String)>,
 }
 
 impl Control {
@@ -119,6 +121,7 @@ impl Snapshot {
             rules: BTreeSet::new(),
             clients: BTreeSet::new(),
             tokens: false,
+            api_keys: BTreeSet::new(),
         };
         // A generation that is not there yet: the database was restored.
         if generation > state.generation || !self.reaches_back(generation, state).await? {
@@ -275,6 +278,7 @@ impl ChangedKeys {
                 }
             }
             Some(RecordKind::Token) => self.tokens = true,
+            Some(RecordKind::Key) => drop(self.api_keys.insert((namespace, id))),
             // Part of the state.
             Some(RecordKind::Mode) => {}
             // A kind of a newer version.

@@ -12,8 +12,8 @@ use super::{Control, tokens};
 use crate::db::{Sql, SqlRow, Tx, sql};
 use crate::edit::fleet_change;
 use crate::record::{
-    ClientRecord, GrantRecord, NamespaceRow, OverrideRecord, PlanRecord, RuleModeRecord, RuleRow, StoredRecord,
-    document,
+    ApiKeyRecord, ClientRecord, GrantRecord, NamespaceRow, OverrideRecord, PlanRecord, RuleModeRecord, RuleRow,
+    StoredRecord, document,
 };
 use crate::write_tx::WriteTx;
 use crate::{Author, Change, Error, RecordKind, Result};
@@ -133,6 +133,9 @@ async fn record_edit(write: &mut WriteTx, edit: &SqlEdit) -> Result<Changed> {
             record_row::<NamespaceRow>(write, edit, "UPDATE rate_limit_namespaces SET version = ", |_| true).await
         }
         RecordKind::Token => record_token(write, edit).await,
+        RecordKind::Key => {
+            record_row::<ApiKeyRecord>(write, edit, "UPDATE rate_limit_keys SET version = ", |_| true).await
+        }
         RecordKind::Mode | RecordKind::Everything => Ok(Changed::Unknown),
     }
 }

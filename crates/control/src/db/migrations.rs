@@ -51,6 +51,16 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0007_grants.sql"),
         include_str!("../../migrations/postgres/0007_grants.sql"),
     ),
+    (
+        "quota usage",
+        include_str!("../../migrations/sqlite/0008_quota_usage.sql"),
+        include_str!("../../migrations/postgres/0008_quota_usage.sql"),
+    ),
+    (
+        "keys",
+        include_str!("../../migrations/sqlite/0009_keys.sql"),
+        include_str!("../../migrations/postgres/0009_keys.sql"),
+    ),
 ];
 
 /// Not sqlx's default, which another program may use in the same database.

@@ -55,6 +55,21 @@ impl PlanRecord {
     }
 }
 
+impl PlanRecord {
+    /// True if it contains a rule of this name.
+    pub fn contains(&self, rule: &str) -> bool {
+        self.draft.limits.iter().any(|limit| limit.get("name").and_then(Value::as_str) == Some(rule))
+    }
+
+    /// Its rules are changed with it.
+    pub fn holds_rule(&self, rule: &str) -> Error {
+        Error::Conflict(format!(
+            "the rule {}.{rule} is part of the plan {}: change the plan",
+            self.plan_id, self.plan_id
+        ))
+    }
+}
+
 impl PlanDraft {
     /// Parses the representation of [`PlanRecord::json`].
     pub(crate) fn from_json(json: &Value) -> Result<PlanDraft> {

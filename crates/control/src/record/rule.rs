@@ -59,14 +59,17 @@ impl RuleRecord {
 /// Warnings about a rule in the representation of [`RuleRecord::json`]: valid, but probably not what was meant. None for
 /// a rule that is disabled, off or invalid.
 pub fn rule_warnings(json: &Value) -> Vec<FieldError> {
-    // Warnings do not depend on these settings; with them, every valid rule can be read.
-    let widest = NamespaceDraft { keep_escaped_slash: true, allow_block_all: true, ..NamespaceDraft::default() };
     let id = json.get("rule_id").and_then(Value::as_str).unwrap_or_default();
     let Ok(draft) = RuleDraft::from_json(json) else { return Vec::new() };
-    match document::rule(id, &draft.document, &document::settings(&widest)) {
+    match document::rule(id, &draft.document, &document::settings(&widest())) {
         Ok(spec) if draft.enabled => lint_rule(&spec).into_iter().map(FieldError::from).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Settings under which every valid rule can be read. Warnings do not depend on them.
+pub(super) fn widest() -> NamespaceDraft {
+    NamespaceDraft { keep_escaped_slash: true, allow_block_all: true, ..NamespaceDraft::default() }
 }
 
 impl RuleDraft {

@@ -5,8 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tollgate_control::change_feed::ChangeFeed;
-use tollgate_control::record::{ClientDraft, PlanDraft};
-use tollgate_control::{Control, Edit, Error, Precondition, RecordKind};
+use tollgate_control::record::{ClientDraft, GrantDraft, PlanDraft, RuleModeDraft, plan_rules, plan_warnings};
+use tollgate_control::{
+    AppliedChanges, AuditFilter, ChangeSet, Control, Dependents, Edit, Enforcement, Error, Page, Precondition,
+    RecordKind,
+};
 
 use crate::by_hand::{follow, record_all_sql_edits};
 use crate::databases::on_both;
@@ -32,6 +35,19 @@ fn free() -> PlanDraft {
 
 fn pro() -> PlanDraft {
     plan_draft(Some("free"), json!([{ "name": "calls", "limit": { "requests": 100, "window": "1m" } }]))
+}
+
+fn grant(grant_id: &str, rule_id: &str) -> Edit {
+    let (client_key, rule_id, reason) = ("user:1".to_owned(), rule_id.to_owned(), String::new());
+    let draft = GrantDraft { client_key, rule_id, amount: 9, valid_from: None, valid_until: None, reason };
+    let (namespace, grant_id) = (NAMESPACE.to_owned(), grant_id.to_owned());
+    Edit::Grant { namespace, grant_id, to: Some(draft), expect: Precondition::Anything }
+}
+
+fn mode(rule_id: &str, mode: Enforcement) -> Edit {
+    let (namespace, rule_id) = (NAMESPACE.to_owned(), rule_id.to_owned());
+    let to = Some(RuleModeDraft { mode, reason: String::new() });
+    Edit::RuleMode { namespace, rule_id, to, expect: Precondition::Anything }
 }
 
 async fn conflict(control: &Control, edit: Edit) -> String {
@@ -105,6 +121,88 @@ on_both! {
         apply(control, [overriding("all", override_draft("user:1", "calls", 5))]).await;
         let unknown = refused(control, [overriding("none", override_draft("user:1", "pro.cals", 5))]).await;
         assert_eq!(unknown, [("unknown-rule".to_owned(), "rule_id".to_owned())]);
+    }
+
+    async fn what_depends_on_rules_of_a_plan_goes_with_them(db: Database) {
+        let control = &db.control;
+        let two = json!([
+            { "name": "calls", "limit": { "requests": 100, "window": "1m" } },
+            { "name": "daily", "quota": { "amount": 1000, "every": "day" } },
+        ]);
+        apply(control, [plan("free", free()), plan("pro", plan_draft(None, two))]).await;
+        apply(control, [
+            overriding("full", override_draft("user:1", "pro.calls", 5)),
+            overriding("short", override_draft("user:1", "calls", 5)),
+            overriding("other", override_draft("user:1", "free.calls", 5)),
+            overriding("last", override_draft("user:1", "daily", 5)),
+            grant("given", "pro.daily"),
+            mode("pro.daily", Enforcement::Shadow),
+        ]).await;
+        let shrunk = plan_draft(None, json!([{ "name": "calls", "limit": { "requests": 100, "window": "1m" } }]));
+        let applied = apply(control, [plan("pro", shrunk.clone())]).await;
+        let gone = |applied: &AppliedChanges| -> Vec<(RecordKind, String)> {
+            assert!(applied.changes.iter().all(|change| change.after.is_none() || change.kind == RecordKind::Plan));
+            applied.changes.iter().map(|change| (change.kind, change.id.clone())).collect()
+        };
+        let expected = [
+            (RecordKind::Grant, "given"), (RecordKind::RuleMode, "pro.daily"), (RecordKind::Override, "last"),
+            (RecordKind::Plan, "pro"),
+        ];
+        assert_eq!(gone(&applied), expected.map(|(kind, id)| (kind, id.to_owned())), "a rule that a plan loses");
+
+        let applied = apply(control, [plan("pro", None)]).await;
+        let expected = [(RecordKind::Override, "full"), (RecordKind::Plan, "pro")];
+        assert_eq!(gone(&applied), expected.map(|(kind, id)| (kind, id.to_owned())), "`calls` is of free, too");
+        let about = AuditFilter { kind: Some(RecordKind::Override), id: Some("full".to_owned()), ..AuditFilter::default() };
+        let rows = control.audit(&about, &Page::default()).await.unwrap().entries;
+        assert!(rows[0].before.is_some() && rows[0].after.is_none());
+
+        let of_file = |name: &str| {
+            let text = format!("plans: {{ team: {{ limits: [{{ name: {name}, limit: 9/1m }}] }} }}");
+            let text = text.replace("9/1m", "{ requests: 9, window: 1m }");
+            tollgate_rules::read("rules.yaml", &text).unwrap().rules.remove(0)
+        };
+        let file_rules = vec![(NAMESPACE.to_owned(), of_file("calls"))];
+        let dry = ChangeSet { file_rules, dry_run: true, ..change_set([plan("free", None)]) };
+        let expected = [(RecordKind::Override, "other"), (RecordKind::Plan, "free")];
+        assert_eq!(gone(&control.apply(&dry).await.unwrap()), expected.map(|(kind, id)| (kind, id.to_owned())), "a file has `calls`");
+
+        let keep = ChangeSet { dependents: Dependents::Keep, dry_run: true, ..change_set([plan("free", None)]) };
+        assert_eq!(gone(&control.apply(&keep).await.unwrap()), [(RecordKind::Plan, "free".to_owned())]);
+        let applied = apply(control, [plan("free", None)]).await;
+        let expected = [(RecordKind::Override, "other"), (RecordKind::Override, "short"), (RecordKind::Plan, "free")];
+        assert_eq!(gone(&applied), expected.map(|(kind, id)| (kind, id.to_owned())), "the last one");
+        let edits = control.rollback_edits(applied.generation - 1).await.unwrap();
+        apply(control, edits).await;
+        assert_eq!(control.overriding(NAMESPACE, "short").await.unwrap().draft.rule_id, "calls", "rolled back");
+    }
+
+    async fn rules_of_plans_are_changed_with_their_plan(db: Database) {
+        let control = &db.control;
+        apply(control, [plan("free", free())]).await;
+        let message = conflict(control, rule("free.calls", None, Precondition::Present)).await;
+        assert_eq!(message, "the rule free.calls is part of the plan free: change the plan");
+        let message = conflict(control, rule("free.calls", per_second(1), Precondition::Version(1))).await;
+        assert!(message.contains("change the plan"), "{message}");
+    }
+
+    async fn rules_of_plans_are_listed_as_rules(db: Database) {
+        let control = &db.control;
+        let odd = plan_draft(Some("free"), json!([
+            { "name": "calls", "replaces": ["uploads"], "key_by": "user", "limit": { "requests": 100, "window": "1m" } },
+            { "name": "uploads", "match": { "endpoint": "/up" }, "limit": { "requests": 1, "window": "1m" } },
+        ]));
+        apply(control, [plan("free", free()), plan("gold", plan_draft(Some("pro"), json!([]))), plan("pro", odd)]).await;
+        let rules = plan_rules(&control.plans(None).await.unwrap());
+        let shown: Vec<_> = rules.iter().map(|rule| (rule.rule_id.as_str(), &rule.document["match"], rule.version)).collect();
+        let (of_free, of_pro) = (json!({ "plan": ["free"] }), json!({ "plan": ["gold", "pro"] }));
+        let uploads = json!({ "endpoint": "/up", "plan": ["gold", "pro"] });
+        assert_eq!(shown, [("free.calls", &of_free, 1), ("pro.calls", &of_pro, 1), ("pro.uploads", &uploads, 1)]);
+        let pro = &rules[1];
+        assert_eq!((&pro.document["plan"], &pro.document["replaces"]), (&json!("pro"), &json!(["pro.uploads"])));
+        assert_eq!(pro.warnings()[0].field, "key_by");
+        let warnings = plan_warnings(&control.plan(NAMESPACE, "pro").await.unwrap().json());
+        assert_eq!((warnings[0].code.as_str(), warnings[0].field.as_str()), ("unknown-attribute", "limits[0].key_by"));
     }
 
     async fn a_node_follows_plans_and_who_has_them(db: Database) {

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::body_error::{BodyErrorCode, fault, within};
-use super::fields::{CheckRequest, CheckRequestSeed};
 use super::values::{TextSeed, among, put, shown};
+use super::{CheckRequest, CheckRequestSeed};
 
 /// Most requests of a batch.
 pub const BATCH_MAX: usize = 1000;

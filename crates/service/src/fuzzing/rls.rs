@@ -1,8 +1,8 @@
 //! Fuzzes Envoy's rate limit service: a message is rejected without a charge, or answered descriptor by descriptor.
 
 use prost::Message;
-use tollgate_core::{ManualClock, Time};
-use tollgate_engine::{Engine, Verdict};
+use tollgate_core::{ManualClock, Request, Time};
+use tollgate_engine::{Decision, Engine, MatchedRequests, Verdict};
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 use tollgate_ruleset::{CompileOptions, NamespaceRules, RuleSet};
@@ -44,10 +44,15 @@ pub fn rls_request(data: &[u8]) {
     let Ok(request) = RateLimitRequest::decode(data) else { return };
     let again = RateLimitRequest::decode(request.encode_to_vec().as_slice());
     assert_eq!(again.as_ref(), Ok(&request), "what was understood can be said again");
-    let engine = engine();
+    let (engine, twin) = (engine(), engine());
     for _ in 0..2 {
         let before = engine.store().stats().buckets;
-        match answer(&engine, &request) {
+        let answered = answer(&engine, &request, Engine::try_decide_matched);
+        let anew = answer(&twin, &request, |twin, _, requests| Some(twin.decide_all_now(requests)));
+        let shown =
+            |answer: &Result<RateLimitResponse, RlsError>| answer.as_ref().map(without_jitter).map_err(Clone::clone);
+        assert_eq!(shown(&answered), shown(&anew), "matched once and matched for every round");
+        match answered {
             Ok(response) => keeps_its_promises(&request, &response),
             Err(RlsError::StoreUnavailable) => unreachable!("memory is always there"),
             Err(RlsError::Invalid(why)) => {
@@ -69,13 +74,19 @@ fn engine() -> Engine<Memory> {
     Engine::on_clock(rules, ManualClock::at(NOW))
 }
 
-fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLimitResponse, RlsError> {
-    let generation = engine.rules();
-    let mut parsed = ParsedRls::read(request, &generation.rules)?;
-    parsed.split_into_rounds(&generation.rules, NOW)?;
+/// Answers a message, each of its rounds by `decide`.
+#[expect(clippy::expect_used, reason = "memory decides at once, and a round has no conflict")]
+fn answer(
+    engine: &Engine<Memory>,
+    request: &RateLimitRequest,
+    decide: impl Fn(&Engine<Memory>, &MatchedRequests, &[Request<'_>]) -> Option<Decision>,
+) -> Result<RateLimitResponse, RlsError> {
+    let mut parsed = ParsedRls::read(request, &engine.rules().rules)?;
+    let matched = engine.match_all(&parsed.all_requests()).map_err(|error| RlsError::Invalid(error.to_string()))?;
+    parsed.split_into_rounds(&matched)?;
     let mut rounds = Vec::new();
     for round in 0..parsed.rounds() {
-        let decision = engine.decide_all_now(&parsed.requests(round));
+        let decision = decide(engine, &matched, &parsed.requests(round)).expect("a decision");
         if let Verdict::Invalid(error) = &decision.verdict {
             return Err(RlsError::Invalid(error.to_string()));
         }
@@ -85,6 +96,11 @@ fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLim
     let mut response = write::response(&parsed, answer, &CacheLookup::NONE);
     write::add_headers(&RenderConfig::default(), answer, &mut response);
     Ok(response)
+}
+
+/// Without the header fields and the body, in which a random part of a wait is.
+fn without_jitter(response: &RateLimitResponse) -> RateLimitResponse {
+    RateLimitResponse { response_headers_to_add: Vec::new(), raw_body: Default::default(), ..response.clone() }
 }
 
 fn keeps_its_promises(request: &RateLimitRequest, response: &RateLimitResponse) {

@@ -5,9 +5,8 @@ use tollgate_engine::{DecidedBy, Decision, Reason, Ruling, Verdict};
 use tollgate_rules::MeterSpec;
 use tollgate_ruleset::Rule;
 
-use super::input::{Detail, Dialect, RenderInput};
-use super::policy::Policy;
 use super::retry::RetryHint;
+use super::{Detail, Dialect, Policy, RenderInput};
 
 /// Appends the object.
 #[inline]

@@ -6,32 +6,31 @@
 //!
 //! | file | decides |
 //! |---|---|
+//! | `mod` | which parts a response has; the values of a decision that its parts share |
 //! | [`style`] | which header fields exist, and their content: one table |
-//! | [`policy`] | a rule's limit as callers see it |
-//! | `write` | how a value becomes text that a header field may hold |
+//! | `fields` | how a value becomes text that a header field may hold |
 //! | `retry` | how long a denied caller should wait |
 //! | `body` | the members of the JSON object |
-//! | `input` | options, and the values that fields and body share |
 //! | `problem` | denials and errors as problem details |
+//! | `options` | what the server and a call choose |
 
-pub mod policy;
 pub mod style;
 
 mod body;
-mod input;
+mod fields;
+mod options;
 mod problem;
 mod retry;
-mod write;
 
-use tollgate_engine::{Decision, Verdict};
+use tollgate_core::{Limit, LimitKind, Quota, Span, Time};
+use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
+use tollgate_ruleset::Rule;
 
-pub use self::input::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
-pub use self::policy::Policy;
+pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
 pub use self::problem::ProblemDetails;
 pub use self::retry::Jitter;
 pub use self::style::HeaderStyles;
 
-use self::input::RenderInput;
 use self::retry::RetryHint;
 use crate::reply::{HeaderFields, Reply};
 
@@ -125,7 +124,7 @@ fn append_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut Heade
     if input.is_closed {
         return; // the state of the caller's limits is unknown
     }
-    write::write(config.headers, input.decision.wall, input.policy.as_ref(), input.policies(), out);
+    fields::write(config.headers, input.decision.wall, input.policy.as_ref(), input.policies(), out);
 }
 
 /// Appends the JSON object alone, as in a batch.
@@ -149,4 +148,155 @@ fn append_common_fields(media: Option<Media>, fields: &mut HeaderFields) {
         fields.push("Content-Type", media.name());
     }
     fields.push("Cache-Control", "no-store"); // RFC 6585: a denial must not be cached; neither must a permission
+}
+
+/// Most rules in header fields: clients reject heads of more than a few kilobytes. The body lists them all.
+const LISTED_MAX: usize = 32;
+
+/// One decision, to be rendered.
+struct RenderInput<'a> {
+    decision: &'a Decision,
+    /// The deciding rule, and its limit as callers see it.
+    rule: Option<&'a Rule>,
+    policy: Option<Policy<'a>>,
+    retry: RetryHint,
+    /// Denied because the store is away, not by a limit.
+    is_closed: bool,
+    dialect: Dialect,
+}
+
+impl<'a> RenderInput<'a> {
+    #[inline]
+    fn of(decision: &'a Decision, options: &ResponseOptions, config: &RenderConfig) -> RenderInput<'a> {
+        let ruling = decision.deciding();
+        let rule = ruling.and_then(|ruling| decision.rule(ruling));
+        let policy = ruling.zip(rule).and_then(|(ruling, rule)| Policy::of(rule, ruling));
+        let next = policy.as_ref().and_then(|policy| policy.next);
+        let is_closed = decision.verdict == Verdict::Deny && decision.decided_by == DecidedBy::Closed;
+        let retry = match is_closed {
+            true => RetryHint::while_away(config.retry_jitter, options.random),
+            false => RetryHint::of(decision.retry_after(), next, config.retry_jitter, options.random),
+        };
+        RenderInput { decision, rule, policy, retry, is_closed, dialect: options.dialect }
+    }
+
+    /// True if a quota for ever is used up: the cost would have fitted once, but never will again.
+    fn is_used_up(&self) -> bool {
+        let used = self.decision.deciding().and_then(|ruling| ruling.outcome).is_some_and(|outcome| outcome.used > 0);
+        let quota = self.rule.and_then(|rule| rule.spec.limit.as_ref()).and_then(|limit| limit.quota.as_deref());
+        used && quota.is_some_and(|quota| quota.is_for_ever())
+    }
+
+    /// The policies of all enforced rules that limit this request, in the order of the rules.
+    #[inline]
+    fn policies(&self) -> impl Iterator<Item = Policy<'a>> + Clone + use<'a> {
+        let decision = self.decision;
+        let deciding = decision.deciding();
+        let decides = move |ruling: &Ruling| deciding.is_some_and(|deciding| std::ptr::eq(deciding, ruling));
+        let enforced = decision.rulings().iter().filter(|ruling| ruling.enforced).enumerate();
+        let listed = enforced.filter(move |(index, ruling)| *index < LISTED_MAX || decides(ruling));
+        listed.filter_map(move |(_, ruling)| Policy::of(decision.rule(ruling)?, ruling))
+    }
+}
+
+/// The limit of one rule, as a caller sees it.
+///
+/// Two waits, on purpose: `next` is the time until `remaining` grows, as `t` in the drafts; `reset` is the time until
+/// the limit is as if unused, as `X-RateLimit-Reset` has always meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy<'a> {
+    /// The rule's name.
+    pub name: &'a str,
+    /// What the rule calls the thing it protects.
+    pub resource: &'a str,
+    /// Units per window: the rate.
+    pub quota: u64,
+    /// The window in whole seconds; `None` if there is none, or it is no whole number of seconds.
+    pub window: Option<u64>,
+    /// The most that can pass at once; equals `quota` but for buckets with a burst of their own.
+    pub limit: u64,
+    /// What is counted, where it is not requests.
+    pub unit: Option<&'static str>,
+    /// What could pass now.
+    pub remaining: u64,
+    /// What is in use.
+    pub used: u64,
+    /// Until `remaining` grows; `None` if it cannot, or if that is unknown.
+    pub next: Option<Span>,
+    /// Until the limit is as if unused; `None` for a quota that never starts anew.
+    pub reset: Option<Span>,
+    /// The partition key of the policy's bucket. Bucket digests are secret and never shown.
+    pub partition: Option<&'a [u8]>,
+}
+
+impl<'a> Policy<'a> {
+    /// The policy of a ruling; `None` if the rule sets no limit, or allowed without counting.
+    #[inline]
+    pub fn of(rule: &'a Rule, ruling: &Ruling) -> Option<Policy<'a>> {
+        let limit = rule.limit.as_ref()?;
+        let view = match &ruling.outcome {
+            Some(outcome) => LimitView {
+                limit: outcome.limit,
+                remaining: outcome.remaining,
+                used: outcome.used,
+                next: outcome.next_unit_after,
+                reset: outcome.reset_after,
+            },
+            None if ruling.refused() => LimitView::closed(limit),
+            None => return None,
+        };
+        let LimitView { limit: capacity, remaining, used, next, reset } = view;
+        let (quota, window) = quota_and_window(limit, ruling);
+        let is_for_ever = matches!(limit, Limit::Quota(quota) if quota.end() == Quota::FOREVER);
+        let unit = (limit.kind() == LimitKind::Concurrency).then_some("concurrent-requests");
+        let (name, resource) = (rule.name.as_str(), rule.resource.as_str());
+        Some(Policy {
+            name,
+            resource,
+            quota,
+            window,
+            limit: capacity,
+            unit,
+            remaining,
+            used,
+            next,
+            reset: Some(reset).filter(|_| !is_for_ever),
+            partition: None,
+        })
+    }
+}
+
+struct LimitView {
+    limit: u64,
+    remaining: u64,
+    used: u64,
+    next: Option<Span>,
+    reset: Span,
+}
+
+impl LimitView {
+    /// A rule that denies while the store is away: nothing can pass until the next attempt.
+    fn closed(limit: &Limit) -> LimitView {
+        let capacity = limit.capacity();
+        LimitView { limit: capacity, remaining: 0, used: capacity, next: Some(Span::SECOND), reset: Span::SECOND }
+    }
+}
+
+/// The rate in whole seconds. A window below one second is scaled to one; any other fraction has no window.
+#[inline]
+fn quota_and_window(limit: &Limit, ruling: &Ruling) -> (u64, Option<u64>) {
+    // The limit may have come with the request.
+    let asked = if ruling.window > Span::ZERO { ruling.window } else { limit.window() };
+    let (quota, window, second) = (ruling.requests, asked.nanos(), Span::SECOND.nanos());
+    match (window / second, window % second) {
+        _ if limit.kind() == LimitKind::Concurrency || asked >= Quota::FOREVER.since(Time::ZERO) => (quota, None),
+        (secs, 0) => (quota, Some(secs)),
+        (0, part) => (scaled(quota, second, part), Some(1)),
+        _ => (quota, None),
+    }
+}
+
+fn scaled(units: u64, by: u64, of: u64) -> u64 {
+    let scaled = u128::from(units) * u128::from(by) / u128::from(of.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }

@@ -4,8 +4,8 @@ use tollgate_engine::{Decision, Ruling};
 use tollgate_ruleset::{RequestError, Rule};
 
 use super::body::{escaped, number, string, write_members, write_retry};
-use super::input::{Detail, RenderInput};
 use super::retry::RetryHint;
+use super::{Detail, RenderInput};
 
 /// An error, for people and for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

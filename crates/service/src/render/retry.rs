@@ -46,7 +46,7 @@ impl Jitter {
 
     /// Whole seconds that cover `wait`: uniform between the wait and the wait with the largest jitter; `random`
     /// selects.
-    fn spread(self, wait: Span, random: u64) -> u64 {
+    pub fn spread(self, wait: Span, random: u64) -> u64 {
         let (first, last) = (wait.secs_ceil(), wait.plus(self.most(wait)).secs_ceil());
         first.saturating_add(chosen(last - first, random))
     }

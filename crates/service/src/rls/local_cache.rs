@@ -1,10 +1,10 @@
 //! The local cache in the answer to a message.
 
 use tollgate_core::{Digest, Enforcement, Span, Time};
-use tollgate_engine::{DecidedBy, Decision, Pinned};
-use tollgate_ruleset::{Charges, EnvoyRule, Rule, RuleId};
+use tollgate_engine::{DecidedBy, Decision, MatchedRequests, Pinned};
+use tollgate_ruleset::{EnvoyRule, Rule, RuleId};
 
-use super::read::ParsedRls;
+use super::read::{DescriptorGroup, ParsedRls};
 use crate::service::Service;
 
 /// What the cache knows about a message, and the buckets that its answer may add.
@@ -32,20 +32,21 @@ impl CacheLookup {
     pub(crate) const NONE: CacheLookup = CacheLookup { refusals: Vec::new(), asked: Vec::new(), generation: None };
 
     /// Looks up the descriptors of a message, and takes those that are over their limits out of its rounds.
-    pub(crate) fn of(service: &Service, parsed: &mut ParsedRls<'_>, now: Time) -> CacheLookup {
+    pub(crate) fn of(
+        service: &Service,
+        matched: &MatchedRequests,
+        parsed: &mut ParsedRls<'_>,
+        now: Time,
+    ) -> CacheLookup {
         let Some(cache) = &service.rls_cache else { return CacheLookup::NONE };
-        let generation = service.engine.rules();
         let is_enforced = service.engine.enforcement() == Enforcement::Enforce;
         // An override may begin while an entry holds, without another generation.
-        if !parsed.is_domain || !is_enforced || generation.rules.has_dated_overrides() || parsed.rounds() > 1 {
+        if !parsed.is_domain || !is_enforced || matched.rules().has_dated_overrides() || parsed.rounds() > 1 {
             return CacheLookup::NONE;
         }
-        let mut charges = Charges::default();
-        if generation.rules.charges_of_all(&parsed.requests(0), service.clock.wall(), &mut charges).is_err() {
-            return CacheLookup::NONE;
-        }
+        let charges = matched.charges();
         let mut lookup = CacheLookup::NONE;
-        for applied in &charges.applied {
+        for applied in charges.applied.iter().filter(|applied| parsed.is_decided(applied.request)) {
             let Some(charge) = applied.charge.and_then(|index| charges.charges.get(usize::from(index))) else {
                 continue;
             };
@@ -60,7 +61,7 @@ impl CacheLookup {
             }
         }
         parsed.refuse_by_cache(lookup.refusals.iter().map(|refusal| refusal.index));
-        CacheLookup { generation: Some(generation), ..lookup }
+        CacheLookup { generation: Some(matched.generation()), ..lookup }
     }
 
     /// The rule of a refusal.
@@ -89,10 +90,9 @@ impl CacheLookup {
 }
 
 /// Forgets the buckets that a message refunds.
-pub(crate) fn forget_refunded(service: &Service, parsed: &ParsedRls<'_>) {
+pub(crate) fn forget_refunded(service: &Service, matched: &MatchedRequests, parsed: &ParsedRls<'_>) {
     let Some(cache) = service.rls_cache.as_ref().filter(|_| parsed.has_refunds()) else { return };
-    let mut charges = Charges::default();
-    if service.engine.rules().rules.charges_of_all(&parsed.refunds(), service.clock.wall(), &mut charges).is_ok() {
-        charges.charges.iter().for_each(|charge| cache.forget(charge.bucket));
-    }
+    let refunds = parsed.groups().iter().zip(0..).filter(|(group, _)| **group == DescriptorGroup::Refund);
+    let charges = refunds.flat_map(|(_, index)| matched.charges().of_request(index));
+    charges.for_each(|charge| cache.forget(charge.bucket));
 }

@@ -16,8 +16,8 @@ pub(crate) mod write;
 use std::fmt;
 use std::slice;
 
-use tollgate_core::Purpose;
-use tollgate_engine::{DecidedBy, Decision, Verdict};
+use tollgate_core::{Purpose, Time};
+use tollgate_engine::{DecidedBy, Decision, MatchedRequests, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 use tollgate_telemetry::RlsCallEnd;
 
@@ -28,8 +28,7 @@ pub use crate::rls_config::RlsConfig;
 use self::local_cache::CacheLookup;
 use self::read::ParsedRls;
 use self::write::RlsDecisions;
-use crate::decide::PendingCheck;
-use crate::service::Service;
+use crate::service::{PendingCheck, Service};
 
 /// The answer to a request.
 #[derive(Debug)]
@@ -69,8 +68,9 @@ pub struct PendingRls(RlsStep);
 enum RlsStep {
     /// One decision about all descriptors, which waits for the store.
     Decide(PendingCheck),
-    /// More than one step: rounds, refunds, the local cache, or counts that depend on a peek.
-    Several,
+    /// More than one step: rounds, refunds, the local cache, or counts that depend on a peek. With the matched
+    /// descriptors, if an attempt to decide them at once has matched them.
+    Several(Option<Box<MatchedRequests>>),
 }
 
 impl Service {
@@ -79,18 +79,40 @@ impl Service {
         let start = self.clock.now();
         let parsed = match ParsedRls::read(message, &self.engine.rules().rules) {
             Ok(parsed) if parsed.has_refunds() || self.needs_peek(&parsed) || self.has_local_cache(&parsed) => {
-                return Err(PendingRls(RlsStep::Several));
+                return Err(PendingRls(RlsStep::Several(None)));
             }
             Ok(parsed) => parsed,
             Err(error) => return Ok(self.count_rls_error(Err(error))),
         };
+        if parsed.may_need_rounds()
+            && let Ok(matched) = self.engine.match_all(&parsed.all_requests())
+        {
+            return self.try_matched(&parsed, matched, start);
+        }
         match self.engine.try_decide_together(&parsed.requests(0)) {
             Some(Ok(decision)) => {
                 self.record_latency(start);
                 Ok(self.count_rls_error(self.rls_answer_of(&parsed, &decision)))
             }
             Some(Err(undecided)) => Err(PendingRls(RlsStep::Decide(self.pending(undecided, start)))),
-            None => Err(PendingRls(RlsStep::Several)),
+            // Overrides may give one bucket two limits: rare enough to match them again.
+            None => Err(PendingRls(RlsStep::Several(None))),
+        }
+    }
+
+    /// The same for descriptors that may have to be decided in rounds.
+    fn try_matched(
+        &self,
+        parsed: &ParsedRls<'_>,
+        matched: MatchedRequests,
+        start: Time,
+    ) -> Result<Result<RlsAnswer, RlsError>, PendingRls> {
+        match self.engine.try_decide_matched(&matched, &parsed.all_requests()) {
+            Some(decision) => {
+                self.record_latency(start);
+                Ok(self.count_rls_error(self.rls_answer_of(parsed, &decision)))
+            }
+            None => Err(PendingRls(RlsStep::Several(Some(Box::new(matched))))),
         }
     }
 
@@ -100,13 +122,13 @@ impl Service {
         message: &RateLimitRequest,
         pending: PendingRls,
     ) -> Result<RlsAnswer, RlsError> {
-        let parsed = ParsedRls::read(message, &self.engine.rules().rules)?;
         let answer = match pending.0 {
             RlsStep::Decide(pending) => {
+                let parsed = ParsedRls::read(message, &self.engine.rules().rules)?;
                 let decision = self.decide_pending(&parsed.requests(0), pending).await;
                 self.rls_answer_of(&parsed, &decision)
             }
-            RlsStep::Several => Box::pin(self.rate_limit_in_steps(parsed)).await, // large, and rare
+            RlsStep::Several(matched) => Box::pin(self.rate_limit_in_steps(message, matched)).await, // large, and rare
         };
         self.count_rls_error(answer)
     }
@@ -119,16 +141,29 @@ impl Service {
         }
     }
 
-    async fn rate_limit_in_steps(&self, mut parsed: ParsedRls<'_>) -> Result<RlsAnswer, RlsError> {
+    async fn rate_limit_in_steps(
+        &self,
+        message: &RateLimitRequest,
+        matched: Option<Box<MatchedRequests>>,
+    ) -> Result<RlsAnswer, RlsError> {
         let start = self.clock.now();
-        parsed.split_into_rounds(&self.engine.rules().rules, self.clock.wall())?;
-        let cached = CacheLookup::of(self, &mut parsed, start);
+        let matched = match matched {
+            Some(matched) => *matched,
+            None => {
+                let parsed = ParsedRls::read(message, &self.engine.rules().rules)?;
+                let matched = self.engine.match_all(&parsed.all_requests());
+                matched.map_err(|error| RlsError::Invalid(error.to_string()))?
+            }
+        };
+        let mut parsed = ParsedRls::read(message, matched.rules())?;
+        parsed.split_into_rounds(&matched)?;
+        let cached = CacheLookup::of(self, &matched, &mut parsed, start);
         if !cached.refusals.is_empty() && self.rls.stops_counting {
             parsed.count_nothing();
         } else if self.needs_peek(&parsed) {
             let mut over = Vec::new();
             for round in 0..parsed.rounds() {
-                let look = self.engine.look_at_all(&parsed.requests(round)).await;
+                let look = self.engine.look_at_matched(&matched, &parsed.requests(round)).await;
                 check_valid(&look)?;
                 over.extend(look.rulings().iter().filter(|ruling| ruling.refused()).map(|ruling| ruling.request));
             }
@@ -144,15 +179,18 @@ impl Service {
             if requests.iter().all(|own| own.purpose == Purpose::Mention) {
                 continue; // the local cache refuses all of them
             }
-            let decision = self.engine.decide_all(&requests).await;
+            let decision = self.engine.decide_matched(&matched, &requests).await;
             check_valid(&decision)?;
             rounds.push(decision);
         }
         self.record_latency(start);
         cached.remember(self, &parsed, &rounds, start);
-        local_cache::forget_refunded(self, &parsed);
+        local_cache::forget_refunded(self, &matched, &parsed);
         let refunded = match parsed.has_refunds() {
-            true => Some(self.engine.refund(&parsed.refunds()).await.map_err(|_| RlsError::StoreUnavailable)?),
+            true => {
+                let refunded = self.engine.refund_matched(&matched, &parsed.refunds()).await;
+                Some(refunded.map_err(|_| RlsError::StoreUnavailable)?)
+            }
             false => None,
         };
         refunded.as_ref().map_or(Ok(()), check_valid)?;

@@ -4,12 +4,13 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use tollgate_core::{AskedLimit, Attribute, Charge, Request, Time};
+use tollgate_core::{AskedLimit, Attribute, Charge, Request};
+use tollgate_engine::MatchedRequests;
 use tollgate_proto::RateLimitDescriptor;
 use tollgate_proto::rls::RateLimitRequest;
 use tollgate_rules::envoy::Unit;
 use tollgate_rules::key::is_attribute;
-use tollgate_ruleset::{Charges, RuleSet};
+use tollgate_ruleset::RuleSet;
 
 use super::RlsError;
 
@@ -89,21 +90,31 @@ impl<'a> ParsedRls<'a> {
         Ok(parsed)
     }
 
+    /// True if descriptors may ask different things of one bucket: some only peek, or bring a limit of their own.
+    pub(crate) fn may_need_rounds(&self) -> bool {
+        let several = self.groups.len() > 1;
+        let peeks = (0..self.groups.len()).filter(|index| self.peeks(*index)).count();
+        several
+            && ((1..self.groups.len()).contains(&peeks)
+                || self.message.descriptors.iter().any(|own| own.limit.is_some()))
+    }
+
+    /// All descriptors as requests, to be matched. The decisions about them take some as requests and some as mentions.
+    pub(crate) fn all_requests(&self) -> SmallVec<[Request<'_>; 4]> {
+        self.only(|_| true)
+    }
+
     /// Puts descriptors that ask different things of one bucket into different rounds: some only peek, some bring a
-    /// limit of their own. Matches each descriptor once, at the time `wall`, because overrides are temporary. Fails if
-    /// any descriptor is invalid, before anything is charged.
-    pub(crate) fn split_into_rounds(&mut self, rules: &RuleSet, wall: Time) -> Result<(), RlsError> {
-        let charges_of = |requests: &[Request<'_>]| {
-            let mut charges = Charges::default();
-            let matched = rules.charges_of_all(requests, wall, &mut charges);
-            matched.map(|()| charges.charges).map_err(|error| invalid(&error.to_string()))
-        };
+    /// limit of their own. Fails if refunds do, before anything is charged.
+    pub(crate) fn split_into_rounds(&mut self, matched: &MatchedRequests) -> Result<(), RlsError> {
+        let charges = matched.charges();
         if self.has_refunds() {
-            charges_of(&self.refunds())?;
+            let refunds = charges.select(matched.rules(), &self.refunds());
+            refunds.map_err(|error| invalid(&error.to_string()))?;
         }
         let mut charged: SmallVec<[(usize, SmallVec<[Charge; 4]>); 4]> = SmallVec::new();
         for index in (0..self.groups.len()).filter(|index| self.groups.get(*index) != Some(&DescriptorGroup::Refund)) {
-            charged.push((index, charges_of(&self.only(|other| other == index))?));
+            charged.push((index, charges.of_request(index as u16).copied().collect())); // at most 32 descriptors
         }
         let together = charged.iter().try_fold(Vec::new(), |joined, (_, charges)| join_charges(&joined, charges));
         if together.is_some() {
@@ -219,6 +230,11 @@ impl<'a> ParsedRls<'a> {
             DescriptorGroup::Refund | DescriptorGroup::Cached => 0,
         };
         self.groups.iter().map(round).max().unwrap_or_default() + 1
+    }
+
+    /// False for a descriptor that is refunded.
+    pub(crate) fn is_decided(&self, index: u16) -> bool {
+        matches!(self.groups.get(usize::from(index)), Some(DescriptorGroup::Round(_)))
     }
 
     /// The requests of one round, decided all or nothing.

@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use tollgate_core::{Span, Time};
 
+use super::Policy;
 use super::body::number;
-use super::policy::Policy;
 use super::style::{HeaderField, HeaderItem, HeaderPart, HeaderStyles, PolicySelector};
 use crate::reply::HeaderFields;
 
