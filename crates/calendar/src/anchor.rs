@@ -37,6 +37,20 @@ pub(crate) enum AnchorKind {
     Never,
 }
 
+impl AnchorKind {
+    /// A number of its own for every anchor.
+    pub(crate) const fn packed(self) -> u32 {
+        let (kind, one, other) = match self {
+            AnchorKind::Day { hour, minute } => (0, hour, minute),
+            AnchorKind::Week(day) => (1, day as u8, 0),
+            AnchorKind::Month { day } => (2, day, 0),
+            AnchorKind::Year { month, day } => (3, month, day),
+            AnchorKind::Never => (4, 0, 0),
+        };
+        kind << 16 | (one as u32) << 8 | other as u32
+    }
+}
+
 impl Anchor {
     /// No anchor: for a quota that never starts anew.
     pub const NEVER: Anchor = Anchor(AnchorKind::Never);
@@ -81,14 +95,18 @@ impl Anchor {
 
     /// Reads the anchor of a period, as the table of [`Anchor`] lists them.
     pub fn parse(every: Every, text: &str) -> Result<Anchor, CalendarError> {
-        let anchor = match every {
+        Anchor::find(every, text).ok_or_else(|| refuse(every, text))
+    }
+
+    /// The same without a reason: for anchors of clients, which need not suit every quota.
+    pub fn find(every: Every, text: &str) -> Option<Anchor> {
+        match every {
             Every::Day => parse_time(text),
             Every::Week => Weekday::find(text).map(Anchor::weekday),
             Every::Month => number(text).and_then(Anchor::day_of_month),
             Every::Year => text.split_once('-').and_then(|(month, day)| Anchor::date(number(month)?, number(day)?)),
             Every::Never => None,
-        };
-        anchor.ok_or_else(|| refuse(every, text))
+        }
     }
 
     /// The period that the anchor is for.

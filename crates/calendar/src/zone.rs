@@ -4,7 +4,9 @@
 //! has the names of the embedded database; the rules of a zone are read when it is first used. Files of the machine
 //! are never read: two nodes of one version agree on every period.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{LazyLock, OnceLock};
 
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone as Rules};
@@ -35,11 +37,7 @@ impl TimeZone {
 
     /// The zone of this name, in any case; the error names the nearest one.
     pub fn parse(name: &str) -> Result<TimeZone, CalendarError> {
-        if let Some(zone) = TimeZone::spelt(name) {
-            return Ok(zone);
-        }
-        let found = TABLE.iter().position(|entry| entry.name.eq_ignore_ascii_case(name));
-        found.and_then(|index| u16::try_from(index).ok()).map(TimeZone).ok_or_else(|| {
+        TimeZone::find(name).ok_or_else(|| {
             let help = match suggest(name) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => "use a name of the IANA database, such as `Europe/Berlin` or `UTC`".to_owned(),
@@ -48,16 +46,24 @@ impl TimeZone {
         })
     }
 
-    /// The zone of exactly this name: a search in order, fast enough for every request.
-    fn spelt(name: &str) -> Option<TimeZone> {
-        let others = TABLE.get(1..)?;
-        let index = others.binary_search_by(|entry| entry.name.cmp(name)).ok()?;
-        u16::try_from(index + 1).ok().map(TimeZone)
+    /// The zone of this name, in any case. Fast enough for every request if the name is spelt as the database spells it.
+    pub fn find(name: &str) -> Option<TimeZone> {
+        let spelt = BY_NAME.get(name).copied();
+        let found = spelt.or_else(|| {
+            let index = TABLE.iter().position(|entry| entry.name.eq_ignore_ascii_case(name))?;
+            u16::try_from(index).ok()
+        });
+        found.map(TimeZone)
     }
 
     /// The name as the database spells it.
     pub fn name(self) -> &'static str {
         self.entry().map_or(UTC_NAME, |entry| entry.name)
+    }
+
+    /// Its number, which is valid in this process.
+    pub(crate) const fn number(self) -> u16 {
+        self.0
     }
 
     /// All zones, UTC first, then by name.
@@ -133,6 +139,30 @@ static TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     others.sort_unstable();
     std::iter::once(UTC_NAME).chain(others).map(Entry::new).collect()
 });
+
+/// The numbers of zones by their names. No caller chooses names, so a hash that is fast serves.
+static BY_NAME: LazyLock<HashMap<&str, u16, BuildHasherDefault<NameHasher>>> =
+    LazyLock::new(|| TABLE.iter().zip(0..).map(|(entry, number)| (entry.name, number)).collect());
+
+/// Mixes words of eight bytes.
+#[derive(Default)]
+struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let last = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        for word in words.iter().map(|word| u64::from_le_bytes(*word)).chain([last]) {
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn write_u8(&mut self, _: u8) {}
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
 
 struct Entry {
     name: &'static str,

@@ -35,7 +35,7 @@ impl Queue {
         if interval == 0 {
             return Err(LimitError::TooFast);
         }
-        let capacity = max_delay.nanos() / interval + 1;
+        let capacity = (max_delay.nanos() / interval).saturating_add(1);
         if u128::from(max_delay.nanos()) + product(interval, capacity) > u128::from(Span::MAX.nanos()) {
             return Err(LimitError::TooLong);
         }
@@ -161,6 +161,13 @@ impl State for NextFree {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Found by fuzzing receipts: the capacity overflowed before it was checked.
+    #[test]
+    fn a_delay_without_end_is_refused() {
+        let refused = Queue::new(1, Span::from_nanos(1), Span::from_nanos(u64::MAX));
+        assert_eq!(refused, Err(LimitError::TooLong));
+    }
 
     #[test]
     fn an_empty_queue_has_room_and_no_wait() {

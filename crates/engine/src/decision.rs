@@ -122,6 +122,11 @@ pub struct Ruling {
 }
 
 impl Ruling {
+    /// The index of its charge among those that the store was asked; `None` if the rule made none.
+    pub fn charge(&self) -> Option<usize> {
+        self.bucket.map(usize::from)
+    }
+
     /// True if the rule refused.
     pub fn refused(&self) -> bool {
         match self.outcome {
@@ -258,7 +263,7 @@ impl Decision {
 }
 
 /// Picks the deciding ruling; the first of equals.
-#[inline]
+#[inline(always)]
 pub(crate) fn deciding(rulings: &[Ruling], allowed: bool) -> Option<u16> {
     let enforced = rulings.iter().enumerate().filter(|(_, ruling)| ruling.enforced);
     let chosen = match allowed {

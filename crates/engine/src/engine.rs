@@ -39,7 +39,7 @@ impl Default for EngineConfig {
 }
 
 /// The most requests that are decided together.
-const REQUESTS_MAX: usize = 1024;
+pub(crate) const REQUESTS_MAX: usize = 1024;
 
 /// Decides requests by one generation of rules and one store; never fails.
 pub struct Engine<S> {
@@ -171,9 +171,10 @@ impl<S: Store> Engine<S> {
     /// [`decide_later`](Engine::decide_later).
     #[inline]
     pub fn try_decide(&self, requests: &[Request<'_>]) -> Result<Decision, Undecided> {
-        let decided = self.decide_unobserved(requests);
+        let mut charges = Charges::default();
+        let decided = self.decide_unobserved(requests, &mut charges);
         if let Ok(decision) = &decided {
-            self.observe(requests, decision);
+            self.observe(requests, decision, &charges.charges);
         }
         decided
     }
@@ -181,50 +182,50 @@ impl<S: Store> Engine<S> {
     /// [`try_decide`](Engine::try_decide), unless the requests can only be decided one by one, because they ask
     /// different things of one bucket: `None` then, nothing is charged, and the observer is not called.
     pub fn try_decide_together(&self, requests: &[Request<'_>]) -> Option<Result<Decision, Undecided>> {
-        let decided = self.decide_unobserved(requests);
+        let mut charges = Charges::default();
+        let decided = self.decide_unobserved(requests, &mut charges);
         if let Ok(decision) = &decided {
             if matches!(&decision.verdict, Verdict::Invalid(error) if error.is_mixed()) {
                 return None;
             }
-            self.observe(requests, decision);
+            self.observe(requests, decision, &charges.charges);
         }
         Some(decided)
     }
 
     #[inline]
-    fn decide_unobserved(&self, requests: &[Request<'_>]) -> Result<Decision, Undecided> {
-        let mut charges = Charges::default();
+    fn decide_unobserved(&self, requests: &[Request<'_>], charges: &mut Charges) -> Result<Decision, Undecided> {
         let pinned = self.generations.pin();
-        if let Err(skipped) = self.charges(&pinned, requests, &mut charges) {
+        if let Err(skipped) = self.charges(&pinned, requests, charges) {
             return Ok(self.decide_skipped(pinned, skipped));
         }
         let mut outcomes = Outcomes::new();
-        let taken = self.take_now(&charges, &mut outcomes);
-        match taken.and_then(|taken| self.try_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken)) {
-            Some(taken) => Ok(conclude(pinned, &charges, taken, &outcomes)),
-            None => Err(Undecided::new(pinned, charges)),
+        let taken = self.take_now(charges, &mut outcomes);
+        match taken.and_then(|taken| self.try_other_shards(&pinned, requests, charges, &mut outcomes, taken)) {
+            Some(taken) => Ok(conclude(pinned, charges, taken, &outcomes)),
+            None => Err(Undecided::new(pinned, std::mem::take(charges))),
         }
     }
 
     /// Decides what needs an asynchronous store call, within the deadline. The future is large: box it once, where it
     /// is created.
     pub async fn decide_later(&self, requests: &[Request<'_>], undecided: Undecided) -> Decision {
-        let decision = self.await_store(requests, undecided).await;
-        self.observe(requests, &decision);
+        let Undecided { pinned, mut charges } = undecided;
+        let decision = self.await_store(requests, pinned, &mut charges).await;
+        self.observe(requests, &decision, &charges.charges);
         decision
     }
 
-    async fn await_store(&self, requests: &[Request<'_>], undecided: Undecided) -> Decision {
-        let Undecided { pinned, mut charges } = undecided;
+    async fn await_store(&self, requests: &[Request<'_>], pinned: Pinned, charges: &mut Charges) -> Decision {
         let mut outcomes = Outcomes::new();
         match self.ask_in_time(&charges.charges, &mut outcomes).await {
             Ok(taken) => {
-                let taken = self.ask_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken).await;
-                conclude(pinned, &charges, taken, &outcomes)
+                let taken = self.ask_other_shards(&pinned, requests, charges, &mut outcomes, taken).await;
+                conclude(pinned, charges, taken, &outcomes)
             }
             Err(error) => {
-                self.merge_shards(&pinned, requests, &mut charges);
-                self.fall_back(pinned, &charges, &error).decision
+                self.merge_shards(&pinned, requests, charges);
+                self.fall_back(pinned, charges, &error).decision
             }
         }
     }
@@ -305,24 +306,34 @@ impl<S: Store> Engine<S> {
         shard: u64,
         charges: &mut Charges,
     ) -> Result<(), Skipped> {
-        let enforcement = self.enforcement();
         if requests.len() > REQUESTS_MAX {
             return Err(RequestError::too_many(REQUESTS_MAX).into());
         }
-        if enforcement == Enforcement::Off {
+        if self.enforcement() == Enforcement::Off {
             requests.iter().try_for_each(|request| pinned.rules.readable(request))?;
             return Err(Skipped::Off);
         }
+        Ok(self.collect(pinned, requests, shard, charges)?)
+    }
+
+    #[inline]
+    pub(crate) fn collect(
+        &self,
+        pinned: &Pinned,
+        requests: &[Request<'_>],
+        shard: u64,
+        charges: &mut Charges,
+    ) -> Result<(), RequestError> {
         let wall = if pinned.rules.is_dated() { self.clock.wall() } else { Time::ZERO };
         charges.random = shard;
         charges.identities = self.store.is_shared();
-        charges.shadowed = enforcement == Enforcement::Shadow;
-        Ok(pinned.rules.charges_of_all(requests, wall, charges)?)
+        charges.shadowed = self.enforcement() == Enforcement::Shadow;
+        pinned.rules.charges_of_all(requests, wall, charges)
     }
 
     /// Takes the charges, if the store answers synchronously.
     #[inline]
-    fn take_now(&self, charges: &Charges, outcomes: &mut Outcomes) -> Option<Taken> {
+    pub(crate) fn take_now(&self, charges: &Charges, outcomes: &mut Outcomes) -> Option<Taken> {
         match charges.charges.is_empty() {
             true => Some(self.allow_now()),
             false => self.store.try_take(&charges.charges, outcomes),
@@ -382,15 +393,15 @@ impl<S: Store> Engine<S> {
     }
 
     #[inline]
-    pub(crate) fn observe(&self, requests: &[Request<'_>], decision: &Decision) {
+    pub(crate) fn observe(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         if let Some(observer) = &self.observer {
-            observer.decided(requests, decision);
+            observer.decided(requests, decision, charges);
         }
     }
 }
 
-/// The decision from the outcomes of the store.
-#[inline]
+/// The decision from the outcomes of the store. Inlined into every caller: a decision is large, and would be copied.
+#[inline(always)]
 pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outcomes: &[Outcome]) -> Decision {
     let mut decided_by = DecidedBy::Store;
     let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();

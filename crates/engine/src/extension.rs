@@ -26,6 +26,13 @@ pub enum Extension {
     Replaced,
 }
 
+/// What became of a reservation that is extended in place. Unless granted, it is as it was.
+enum Stepped {
+    Granted(Box<Decision>),
+    Denied { decision: Box<Decision>, slot_lost: bool },
+    Replaced,
+}
+
 /// The charges of the next step, and the entry of the reservation that each belongs to.
 struct Step {
     charges: Charges,
@@ -39,39 +46,61 @@ impl<S: Store> Engine<S> {
     /// If the store cannot be asked, the failure policies of the rules decide; what they grant is charged when the
     /// reservation is settled. After an error the extension may or may not have been charged; the reservation that was
     /// passed is void in the first case, so that a retry never charges twice.
-    pub async fn extend(&self, reservation: Reservation, more: &[(&str, u64)]) -> Result<Extension, StoreError> {
+    pub async fn extend(&self, mut reservation: Reservation, more: &[(&str, u64)]) -> Result<Extension, StoreError> {
+        Ok(match self.extend_in_place(&mut reservation, more).await? {
+            Stepped::Granted(decision) => Extension::Granted(decision, Box::new(reservation)),
+            Stepped::Denied { decision, slot_lost } => Extension::Denied { decision, slot_lost },
+            Stepped::Replaced => Extension::Replaced,
+        })
+    }
+
+    /// The same for a reservation that stays in this process; true if the amounts were granted. After a refusal or an
+    /// error it is as it was; units that an error leaves in doubt come back with their window.
+    pub async fn extend_held(&self, reservation: &mut Reservation, more: &[(&str, u64)]) -> Result<bool, StoreError> {
+        Ok(matches!(self.extend_in_place(reservation, more).await?, Stepped::Granted(_)))
+    }
+
+    async fn extend_in_place(
+        &self,
+        reservation: &mut Reservation,
+        more: &[(&str, u64)],
+    ) -> Result<Stepped, StoreError> {
         let pinned = self.generations.pin();
         let enforcement = self.enforcement();
         if enforcement == Enforcement::Off {
             let decision = self.decide_skipped(pinned, Skipped::Off);
-            let costs = reservation.costs.added(more);
-            return Ok(Extension::Granted(Box::new(decision), Box::new(Reservation { costs, ..reservation })));
+            reservation.costs = reservation.costs.added(more);
+            return Ok(Stepped::Granted(Box::new(decision)));
         }
-        let step = Step::new(&reservation, &pinned, more, enforcement);
-        let extension = self.take_step(reservation, pinned, step, more).await;
-        if let (Some(observer), Ok(extension)) = (&self.observer, &extension) {
-            match extension {
-                Extension::Granted(decision, _) | Extension::Denied { decision, .. } => observer.extended(decision),
-                Extension::Replaced => {}
+        let step = Step::new(reservation, &pinned, more, enforcement);
+        let asked = step.charges.charges.clone();
+        let stepped = self.take_step(reservation, pinned, step, more).await;
+        if let Some(observer) = &self.observer {
+            match &stepped {
+                Ok(Stepped::Granted(decision) | Stepped::Denied { decision, .. }) => {
+                    observer.extended(decision, &asked);
+                }
+                Ok(Stepped::Replaced) => {}
+                Err(error) => observer.store_failed(error, &asked, self.wall()),
             }
         }
-        extension
+        stepped
     }
 
     async fn take_step(
         &self,
-        mut reservation: Reservation,
+        reservation: &mut Reservation,
         pinned: Pinned,
         step: Step,
         more: &[(&str, u64)],
-    ) -> Result<Extension, StoreError> {
+    ) -> Result<Stepped, StoreError> {
         let Step { charges, entries } = step;
         let own = charges.charges.len();
         let mut all = charges.charges.clone();
         all.extend(reservation.extend_turn(Ask::Consume(1)));
         all.extend(reservation.settle_turn(Ask::Peek(1)));
         let mut outcomes = Outcomes::new();
-        let mut taken = match self.take_charges(&reservation, &all, &mut outcomes).await {
+        let mut taken = match self.take_charges(reservation, &all, &mut outcomes).await {
             Ok(taken) => taken,
             Err(error) if error.kind.charged_nothing() => {
                 return Ok(self.extend_by_policy(reservation, pinned, charges, more, &error));
@@ -81,11 +110,11 @@ impl<S: Store> Engine<S> {
         if !taken.allowed {
             let turns = outcomes.get(own..).unwrap_or_default();
             if turns.iter().any(|turn| !turn.allowed && turn.source == Source::Bucket) {
-                return Ok(Extension::Replaced);
+                return Ok(Stepped::Replaced);
             }
             if !is_denied(&charges, &outcomes) {
                 // The store has no room to remember turns: charging twice is better than never.
-                taken = self.take_charges(&reservation, &charges.charges, &mut outcomes).await?;
+                taken = self.take_charges(reservation, &charges.charges, &mut outcomes).await?;
             }
         }
         outcomes.truncate(own);
@@ -96,7 +125,7 @@ impl<S: Store> Engine<S> {
                 outcome.wait = if outcome.allowed { outcome.wait } else { Wait::Never };
             }
             let decision = Box::new(conclude(pinned, &charges, taken, &outcomes));
-            return Ok(Extension::Denied { decision, slot_lost });
+            return Ok(Stepped::Denied { decision, slot_lost });
         }
         let mut joined: SmallVec<[Receipt; 1]> = SmallVec::new();
         for ((entry, charge), outcome) in entries.iter().zip(&charges.charges).zip(&outcomes) {
@@ -111,7 +140,8 @@ impl<S: Store> Engine<S> {
             let _ = self.give_back_to(reservation.local, &joined).await;
         }
         let decision = conclude(pinned, &charges, taken, &outcomes);
-        Ok(Extension::Granted(Box::new(decision), Box::new(reservation.extended(more))))
+        reservation.add(more);
+        Ok(Stepped::Granted(Box::new(decision)))
     }
 
     async fn take_charges(
@@ -130,23 +160,24 @@ impl<S: Store> Engine<S> {
     /// The store was not asked: each rule's failure policy decides. The turn is remembered by this node alone.
     fn extend_by_policy(
         &self,
-        reservation: Reservation,
+        reservation: &mut Reservation,
         pinned: Pinned,
         mut charges: Charges,
         more: &[(&str, u64)],
         error: &StoreError,
-    ) -> Extension {
+    ) -> Stepped {
         // The slots are held in the store, where they last for their time to live.
         charges.charges.iter_mut().filter(|charge| is_slot(charge)).for_each(|charge| charge.ask = Ask::Peek(0));
         let decision = Box::new(self.fall_back(pinned, &charges, error).decision);
         if !decision.is_allowed() {
-            return Extension::Denied { decision, slot_lost: false };
+            return Stepped::Denied { decision, slot_lost: false };
         }
         let turn: SmallVec<[Charge; 1]> = reservation.extend_turn(Ask::Consume(1)).into_iter().collect();
-        match self.fallback.take_now(&turn, &mut Outcomes::new()).allowed {
-            true => Extension::Granted(decision, Box::new(reservation.extended(more))),
-            false => Extension::Replaced,
+        if !self.fallback.take_now(&turn, &mut Outcomes::new()).allowed {
+            return Stepped::Replaced;
         }
+        reservation.add(more);
+        Stepped::Granted(decision)
     }
 }
 
@@ -177,9 +208,10 @@ impl Step {
 }
 
 impl Reservation {
-    /// The next version of the reservation.
-    fn extended(self, more: &[(&str, u64)]) -> Reservation {
-        Reservation { costs: self.costs.added(more), step: self.step + 1, ..self }
+    /// Becomes the next version of the reservation.
+    fn add(&mut self, more: &[(&str, u64)]) {
+        self.costs = self.costs.added(more);
+        self.step += 1;
     }
 }
 

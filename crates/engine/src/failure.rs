@@ -38,7 +38,7 @@ impl<S: Store> Engine<S> {
 
     pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> FallbackDecision {
         if let Some(observer) = &self.observer {
-            observer.store_failed(error);
+            observer.store_failed(error, &charges.charges, self.wall());
         }
         let policies = Policies::of(&generation, charges);
         let mut local: SmallVec<[Charge; 4]> =

@@ -57,6 +57,13 @@ impl Generations {
     }
 }
 
+impl Pinned {
+    /// Another pin of the same generation.
+    pub(crate) fn again(&self) -> Pinned {
+        Pinned(Guard::from_inner(Arc::clone(&self.0)))
+    }
+}
+
 impl Deref for Pinned {
     type Target = Generation;
 

@@ -32,13 +32,17 @@
 struct Pages;
 
 mod caller_deadline;
+mod correction;
 mod decision;
 mod engine;
 mod extension;
 mod failure;
+#[doc(hidden)]
+pub mod fuzzing;
 mod generation;
 mod limiter;
 mod look;
+mod matched;
 mod observer;
 pub mod random;
 mod receipt_codec;
@@ -53,14 +57,16 @@ mod usage;
 mod used_after;
 
 pub use caller_deadline::with_deadline;
+pub use correction::{Correction, Settlement, UnitChange};
 pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use extension::Extension;
 pub use generation::{Generation, Pinned};
 pub use limiter::{AcquireError, Limiter};
+pub use matched::MatchedRequests;
 pub use observer::Observer;
 pub use random::random_slot;
-pub use reservation::Reservation;
+pub use reservation::{RESERVED_MAX, Reservation};
 pub use settlement::Settled;
 pub use single_decision::SingleDecision;
 pub use sleep::{RealTime, Sleep};

@@ -1,18 +1,24 @@
 //! A hook for every decision: metrics, logs and audits use it, so that the engine knows none of them.
 
-use tollgate_core::Request;
+use tollgate_core::{Charge, Request, Time};
 use tollgate_store::StoreError;
 
-use crate::Decision;
+use crate::{Decision, Settlement};
 
 /// Observes decisions. Called on the path of the request: implementations must be fast and never block.
 pub trait Observer: Send + Sync {
-    /// A decision was made.
-    fn decided(&self, requests: &[Request<'_>], decision: &Decision);
+    /// A decision was made. `charges` are what the store was asked; [`Ruling::charge`](crate::Ruling::charge) is an
+    /// index into them.
+    fn decided(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]);
 
     /// The next step of a reservation was granted or denied.
-    fn extended(&self, _decision: &Decision) {}
+    fn extended(&self, _decision: &Decision, _charges: &[Charge]) {}
 
-    /// The store did not answer; the decision that follows is made by policy.
-    fn store_failed(&self, _error: &StoreError) {}
+    /// A reservation was settled, or usage was reported that did not happen after all.
+    fn settled(&self, _settlement: &Settlement) {}
+
+    /// The store did not answer; the decision that follows, if any, is made by policy. Unless the
+    /// [kind](StoreError::kind) of the error excludes it, the store may have recorded the charges. `wall` is the time of
+    /// this node.
+    fn store_failed(&self, _error: &StoreError, _charges: &[Charge], _wall: Time) {}
 }

@@ -5,12 +5,13 @@
 //! and refunds nothing without a receipt; slots are released, not refunded.
 
 use smallvec::SmallVec;
-use tollgate_core::{Limit, Purpose, Receipt, Request, Sharing};
+use tollgate_core::{Limit, Receipt, Request, Sharing, Time};
 use tollgate_ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError};
 
-use crate::engine::{Skipped, conclude};
-use crate::{Decision, Engine};
+use crate::engine::conclude;
+use crate::look::looks_at;
+use crate::{Decision, Engine, Pinned, Settlement};
 
 impl<S: Store> Engine<S> {
     /// Gives the cost of every request back to the buckets that it would be charged to. Returns the decision of a
@@ -19,15 +20,16 @@ impl<S: Store> Engine<S> {
     /// Reading and refunding are two steps: of two refunds at the same instant each gives back its units, and a refund
     /// after the end of a window gives back nothing.
     pub async fn refund(&self, requests: &[Request<'_>]) -> Result<Decision, StoreError> {
-        let mut looks: SmallVec<[Request<'_>; 4]> = SmallVec::from_slice(requests);
-        looks.iter_mut().filter(|look| look.purpose != Purpose::Mention).for_each(|look| *look = look.peek());
         let pinned = self.generations.pin();
         let mut charges = Charges::default();
-        match self.charges(&pinned, &looks, &mut charges) {
-            Err(Skipped::Off) => return Ok(self.decide_skipped(pinned, Skipped::Off)),
-            Err(unreadable) => return Ok(self.decide_skipped(pinned, unreadable)),
-            Ok(()) => {}
+        match self.charges(&pinned, &looks_at(requests), &mut charges) {
+            Ok(()) => self.refund_charges(pinned, charges).await,
+            Err(skipped) => Ok(self.decide_skipped(pinned, skipped)),
         }
+    }
+
+    /// Gives the cost of charges that only read back to their buckets.
+    pub(crate) async fn refund_charges(&self, pinned: Pinned, mut charges: Charges) -> Result<Decision, StoreError> {
         for charge in &mut charges.charges {
             // Refunds go to the bucket that all nodes share, not to units that a node holds in advance.
             if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
@@ -42,11 +44,21 @@ impl<S: Store> Engine<S> {
             .map(|(charge, outcome)| Receipt { units: charge.ask.cost(), ..Receipt::of(charge, outcome) })
             .collect();
         if !back.is_empty() {
-            self.store.give_back(&back).await?;
+            let given = self.store.give_back(&back).await;
+            self.observe_refund(&back, given.as_ref());
+            given?;
             outcomes.clear();
         }
         let taken = self.take(&charges, &mut outcomes).await?;
         Ok(conclude(pinned, &charges, taken, &outcomes))
+    }
+
+    /// How much was given back is not known: at most the units in use were.
+    fn observe_refund(&self, back: &[Receipt], given: Result<&usize, &StoreError>) {
+        let mut settlement = Settlement::new(self.rules(), None, Time::ZERO, false);
+        settlement.refunded(back, given);
+        settlement.corrections.iter_mut().for_each(|correction| correction.is_certain = false);
+        self.observe_settlement(settlement);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Enforcement, Limit, Receipt, Request, Sharing, SlotId, Span, Time};
-use tollgate_ruleset::{Charges, RuleSet};
+use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Outcomes, Store};
 
 use crate::engine::conclude;
@@ -22,6 +22,9 @@ pub struct Reservation {
     /// How often it was extended. Only the latest version of a reservation can be extended or settled.
     pub(crate) step: u64,
 }
+
+/// Most buckets of a reservation: its receipt, after any number of extensions, fits into a body of 64 KiB.
+pub const RESERVED_MAX: usize = 128;
 
 /// The reserved amount of every meter; `requests` comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,22 +226,46 @@ impl<S: Store> Engine<S> {
     /// Decides a request and, if it passes, keeps the receipts of its charges. The costs of the request are estimates
     /// until they are [settled](Engine::settle); an estimate of 0 charges nothing until then.
     pub async fn reserve(&self, request: &Request<'_>) -> (Decision, Option<Reservation>) {
+        self.reserve_if(request, |_| true).await
+    }
+
+    /// Decides a request that runs in this process and, if it passes and holds slots, keeps them until the reservation is
+    /// [released](Engine::release). A request without slots is decided as [`decide`](Engine::decide) does it: with
+    /// leases, and without receipts.
+    pub async fn hold(&self, request: &Request<'_>) -> (Decision, Option<Reservation>) {
+        let holds = |charges: &Charges| charges.charges.iter().any(|charge| matches!(charge.ask, Ask::Hold(_)));
+        self.reserve_if(request, holds).await
+    }
+
+    /// Keeps receipts only if `keeps` says so for the charges of the request.
+    async fn reserve_if(
+        &self,
+        request: &Request<'_>,
+        keeps: impl Fn(&Charges) -> bool,
+    ) -> (Decision, Option<Reservation>) {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let requests = std::slice::from_ref(request);
-        if let Err(skipped) = self.charges(&pinned, requests, &mut charges) {
+        let read = self.charges(&pinned, requests, &mut charges).and_then(|()| match charges.charges.len() {
+            0..=RESERVED_MAX => Ok(()),
+            _ => Err(RequestError::reserves_too_much(RESERVED_MAX).into()),
+        });
+        if let Err(skipped) = read {
             let decision = self.decide_skipped(pinned, skipped);
-            self.observe(requests, &decision);
-            let reservation = decision.is_allowed().then(|| Reservation::uncharged(request));
+            self.observe(requests, &decision, &[]);
+            let reservation = (decision.is_allowed() && keeps(&charges)).then(|| Reservation::uncharged(request));
             return (decision, reservation);
         }
-        share(&mut charges);
+        let is_kept = keeps(&charges);
+        if is_kept {
+            share(&mut charges);
+        }
         let mut outcomes = Outcomes::new();
         let mut taken = self.take(&charges, &mut outcomes).await;
         if let Ok(first) = taken {
             taken = Ok(self.ask_other_shards(&pinned, requests, &mut charges, &mut outcomes, first).await);
         }
-        if taken.is_err() && self.merge_shards(&pinned, requests, &mut charges) {
+        if taken.is_err() && self.merge_shards(&pinned, requests, &mut charges) && is_kept {
             share(&mut charges);
         }
         let costs = ReservedCosts::of(request);
@@ -253,7 +280,7 @@ impl<S: Store> Engine<S> {
                 fallen.decision
             }
         };
-        let reservation = decision.is_allowed().then(|| {
+        let reservation = (decision.is_allowed() && is_kept).then(|| {
             let kept = charges.charges.iter().zip(&outcomes).filter(|(_, outcome)| outcome.allowed);
             let entries = kept.filter_map(|(charge, outcome)| {
                 let (_, prices) = prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;
@@ -263,7 +290,7 @@ impl<S: Store> Engine<S> {
             });
             Reservation { costs, entries: entries.collect(), local, number: None, step: 0 }
         });
-        self.observe(requests, &decision);
+        self.observe(requests, &decision, &charges.charges);
         (decision, reservation)
     }
 }

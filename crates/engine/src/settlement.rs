@@ -11,8 +11,8 @@ use tollgate_core::{
 };
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
-use crate::Engine;
 use crate::reservation::{Reservation, Reserved};
+use crate::{Engine, Settlement};
 
 /// The effect of settling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl<S: Store> Engine<S> {
             return Ok(Settled { repeated: true, ..Settled::default() });
         };
         let actual = reservation.costs.replaced(actual);
-        let Reservation { costs: estimate, entries, local, .. } = reservation;
+        let Reservation { costs: estimate, entries, local, number, .. } = reservation;
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
         for entry in entries {
@@ -102,7 +102,9 @@ impl<S: Store> Engine<S> {
             }
             give_back(entry, charged.saturating_sub(used), used > charged, now.after(REMEMBERED), &mut back);
         }
-        let settled = self.give_and_take(local, &back, &extra).await;
+        let mut settlement = Settlement::new(self.rules(), number, now, local);
+        let settled = self.give_and_take(&back, &extra, &mut settlement).await;
+        self.observe_settlement(settlement);
         if let (Err(error), Some(turn)) = (&settled, turn)
             && error.kind.charged_nothing()
         {
@@ -111,12 +113,35 @@ impl<S: Store> Engine<S> {
         settled
     }
 
-    async fn give_and_take(&self, local: bool, back: &[Receipt], extra: &[Charge]) -> Result<Settled, StoreError> {
-        let refunded = if back.is_empty() { 0 } else { self.give_back_to(local, back).await? };
+    async fn give_and_take(
+        &self,
+        back: &[Receipt],
+        extra: &[Charge],
+        settlement: &mut Settlement,
+    ) -> Result<Settled, StoreError> {
+        let refunded = match back.is_empty() {
+            true => 0,
+            false => {
+                let refunded = self.give_back_to(settlement.local, back).await;
+                settlement.refunded(back, refunded.as_ref());
+                refunded?
+            }
+        };
         if !extra.is_empty() {
-            let _ = self.take_from(local, extra, &mut Outcomes::new()).await?;
+            let mut outcomes = Outcomes::new();
+            let taken = self.take_from(settlement.local, extra, &mut outcomes).await;
+            settlement.charged(extra, &outcomes, taken.as_ref());
+            let _ = taken?;
         }
         Ok(Settled { refunded, extended: extra.len(), repeated: false })
+    }
+
+    pub(crate) fn observe_settlement(&self, settlement: Settlement) {
+        if let Some(observer) = self.observer.as_ref().filter(|_| !settlement.corrections.is_empty()) {
+            let wall = self.wall();
+            let now = if settlement.now == Time::ZERO { wall } else { settlement.now };
+            observer.settled(&Settlement { now, wall, ..settlement });
+        }
     }
 
     /// Lets only one of the calls that present a receipt settle it, and only its latest version.

@@ -43,6 +43,9 @@ impl<S: Store> Engine<S> {
         outcomes: &mut Outcomes,
         taken: Taken,
     ) -> Option<Taken> {
+        if taken.allowed {
+            return Some(taken); // before a call, which the common path can do without
+        }
         let Some(parts) = self.other_shards(pinned, requests, charges, outcomes, taken) else { return Some(taken) };
         let mut last = taken;
         for _ in 0..ROUNDS_MAX {

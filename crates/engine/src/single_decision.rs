@@ -86,7 +86,7 @@ impl<S: Store> Engine<S> {
     #[cold]
     fn take_share(&self, charge: &Charge, error: &StoreError) -> SingleDecision {
         if let Some(observer) = &self.observer {
-            observer.store_failed(error);
+            observer.store_failed(error, std::slice::from_ref(charge), self.wall());
         }
         let nodes = self.store.nodes().unwrap_or(self.config.nodes);
         let own = Charge { limit: charge.limit.share(nodes), ..*charge };

@@ -71,6 +71,23 @@ impl<S: Store> Engine<S> {
     }
 }
 
+impl<S: Store> Engine<S> {
+    /// Reads buckets that charges name, a few at a time, and calls `seen` with each outcome and the time of the store.
+    /// Stops at the first error.
+    pub async fn read_buckets(
+        &self,
+        reads: &[Charge],
+        mut seen: impl FnMut(&Charge, &Outcome, Time),
+    ) -> Result<(), StoreError> {
+        for part in reads.chunks(BUCKETS_PER_CALL) {
+            let mut outcomes = Outcomes::new();
+            let taken = self.ask(part, &mut outcomes).await?;
+            part.iter().zip(&outcomes).for_each(|(read, outcome)| seen(read, outcome, taken.now));
+        }
+        Ok(())
+    }
+}
+
 /// The rules with a bucket for the client, and a read of every bucket with the index of its rule.
 fn buckets(
     pinned: &Pinned,

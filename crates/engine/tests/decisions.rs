@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tollgate_core::{Attribute, ManualClock, Request, Span, Time, Wait};
+use tollgate_core::{Attribute, Charge, ManualClock, Request, Span, Time, Wait};
 use tollgate_engine::{DecidedBy, Decision, Engine, Observer, Reason, Verdict};
 use tollgate_ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
@@ -216,7 +216,7 @@ fn a_soft_limit_refuses_more_and_more_as_the_excess_grows() {
 fn an_observer_sees_every_decision() {
     struct Counting(Arc<AtomicUsize>);
     impl Observer for Counting {
-        fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
+        fn decided(&self, requests: &[Request<'_>], decision: &Decision, _: &[Charge]) {
             self.0.fetch_add(requests.len() * (1 + usize::from(decision.is_allowed())), Ordering::Relaxed);
         }
     }

@@ -125,3 +125,41 @@ fn an_explanation_names_the_grants() {
     assert_eq!(units, [7, 30], "the latest start first");
     assert_eq!((told[0].overrides, told[0].active_override.is_some()), (1, false), "grants are no overrides");
 }
+
+/// A customer whose billing day is `anchor`, with a grant.
+fn billed(anchor: u8, grant: &str) -> String {
+    format!(
+        "
+rules: [{{ name: monthly, key_by: user_id, quota: {{ amount: 100, every: month }} }}]
+clients: [{{ client_key: 'user:1', anchor: {anchor} }}]
+grants: [{{ client_key: 'user:1', rule: monthly, amount: 30, {grant} }}]
+"
+    )
+}
+
+/// Usage stays; which grants count follows the new period (docs/guide/quotas.md).
+#[test]
+fn a_changed_anchor_leaves_grants_behind_that_started_before_the_new_period() {
+    let grant = "valid_from: 2026-11-10T00:00:00Z";
+    let (engine, _) = engine(&billed(1, grant), "2026-11-20T00:00:00Z");
+    assert!(engine.decide_now(&user("1").cost(90)).is_allowed());
+    assert_eq!(numbers(&engine, user("1")), (130, 40));
+    engine.swap_rules(compiled(&billed(17, grant)));
+    assert_eq!(numbers(&engine, user("1")), (100, 10), "the period is that from November 17");
+    engine.swap_rules(compiled(&billed(5, grant)));
+    assert_eq!(numbers(&engine, user("1")), (130, 40), "and that from November 5 has it");
+}
+
+#[test]
+fn a_grant_with_an_end_does_not_count_again_when_a_period_reaches_back_to_its_start() {
+    let (open, ended) =
+        ("valid_from: 2026-11-20T00:00:00Z", "valid_from: 2026-11-20T00:00:00Z, valid_until: 2026-12-01T00:00:00Z");
+    for (grant, limit) in [(open, 130), (ended, 100)] {
+        let (engine, clock) = engine(&billed(1, grant), "2026-11-30T00:00:00Z");
+        assert_eq!(numbers(&engine, user("1")).0, 130);
+        clock.advance(Span::from_secs(5 * 86_400));
+        assert_eq!(numbers(&engine, user("1")).0, 100, "December");
+        engine.swap_rules(compiled(&billed(17, grant)));
+        assert_eq!(numbers(&engine, user("1")).0, limit, "{grant}, in the period from November 17");
+    }
+}

@@ -1,4 +1,4 @@
-//! Connection loop: accepts calls, completes the fast ones in place and spawns tasks for the others.
+//! The gRPC protocol and its connection loop: accepts calls, completes the fast ones in place and spawns tasks for the others.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -22,10 +22,10 @@ use super::keep_alive::{H2Connection, KeepAlive, KeepAliveAction};
 use super::message::{CallContext, UnaryMessage};
 use super::method::GrpcMethod;
 use super::outgoing;
-use super::services::Services;
+use super::services::{GrpcConfig, Services};
 use super::stream::PresentedToken;
 use super::via_tonic::TonicCall;
-use tollgate_net::{ListenerContext, Stream};
+use tollgate_net::{ListenerContext, Peer, Protocol, Stream};
 
 /// Concurrent calls per connection.
 const STREAMS_MAX: u32 = 100;
@@ -43,8 +43,28 @@ const STREAM_ERRORS_MAX: usize = 100;
 const RESET_STREAMS_MAX: usize = 50;
 const RESET_STREAM_TTL: Duration = Duration::from_secs(5);
 
+/// The gRPC protocol, as served by a listener.
+pub struct Grpc(Arc<Services>);
+
+impl Grpc {
+    /// Builds the transport.
+    pub fn new(config: GrpcConfig) -> Grpc {
+        Grpc(Arc::new(Services::new(config)))
+    }
+}
+
+impl Protocol for Grpc {
+    async fn serve(&self, stream: Stream, _peer: &Peer, context: &ListenerContext) {
+        serve(&self.0, stream, context).await;
+    }
+
+    fn too_many_connections(&self) -> &'static [u8] {
+        b"" // HTTP/2 has no error reply before the client's settings arrive
+    }
+}
+
 /// Serves a connection until it ends.
-pub(super) async fn serve(services: &Arc<Services>, stream: Stream, context: &ListenerContext) {
+async fn serve(services: &Arc<Services>, stream: Stream, context: &ListenerContext) {
     let (io, io_activity) = TrackedIo::new(stream);
     // Boxed, because the handshake future is large and short-lived: an idle connection should not hold its space.
     let handshake = timeout(context.limits.head_timeout, Box::pin(builder(context).handshake(io))).await;

@@ -7,7 +7,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `connection.rs` | connection loop: accepts calls and starts them |
+//! | `connection.rs` | the protocol, and the connection loop: accepts calls and starts them |
 //! | `keep_alive.rs` | connection lifetime: pings, maximum age, idle and write timeouts, drain |
 //! | `io_activity.rs` | stream wrapper that counts reads and detects blocked writes |
 //! | `method.rs` | list of methods and their paths |
@@ -42,47 +42,7 @@ mod stream;
 mod tollgate_v1;
 mod via_tonic;
 
-use std::sync::Arc;
-
-use tollgate_config::GrpcSettings;
-use tollgate_net::{Drain, ListenerContext, NetLimits, Peer, Protocol, Stream};
-use tollgate_service::Service;
-
+pub use self::connection::Grpc;
 pub use self::method::GrpcMethod;
 pub use self::metrics::GrpcMetrics;
-
-use self::services::Services;
-
-/// Dependencies and settings of the gRPC transport.
-pub struct GrpcConfig {
-    /// Decides the requests.
-    pub service: Arc<Service>,
-    /// Caps on messages.
-    pub limits: NetLimits,
-    /// Health checks fail once the drain is announced.
-    pub drain: Drain,
-    /// Counts calls.
-    pub metrics: Arc<GrpcMetrics>,
-    /// Reflection and connection age.
-    pub settings: GrpcSettings,
-}
-
-/// The gRPC protocol, as served by a listener.
-pub struct Grpc(Arc<Services>);
-
-impl Grpc {
-    /// Builds the transport.
-    pub fn new(config: GrpcConfig) -> Grpc {
-        Grpc(Arc::new(Services::new(config)))
-    }
-}
-
-impl Protocol for Grpc {
-    async fn serve(&self, stream: Stream, _peer: &Peer, context: &ListenerContext) {
-        connection::serve(&self.0, stream, context).await;
-    }
-
-    fn too_many_connections(&self) -> &'static [u8] {
-        b"" // HTTP/2 has no error reply before the client's settings arrive
-    }
-}
+pub use self::services::GrpcConfig;

@@ -15,11 +15,26 @@ use tonic_reflection::server::Builder;
 use super::health::HealthService;
 use super::incoming::Incoming;
 use super::method::GrpcMethod;
+use super::metrics::GrpcMetrics;
 use super::tollgate_v1::TollgateService;
-use super::{GrpcConfig, GrpcMetrics};
-use tollgate_net::NetLimits;
+use tollgate_config::GrpcSettings;
+use tollgate_net::{Drain, NetLimits};
 use tollgate_service::Service;
 use tollgate_service::data_tokens::TokenScope;
+
+/// Dependencies and settings of the gRPC transport.
+pub struct GrpcConfig {
+    /// Decides the requests.
+    pub service: Arc<Service>,
+    /// Caps on messages.
+    pub limits: NetLimits,
+    /// Health checks fail once the drain is announced.
+    pub drain: Drain,
+    /// Counts calls.
+    pub metrics: Arc<GrpcMetrics>,
+    /// Reflection and connection age.
+    pub settings: GrpcSettings,
+}
 
 /// Future of tonic's response.
 pub(super) type TonicResponse = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;

@@ -7,12 +7,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
+use tokio_util::sync::PollSemaphore;
 use tollgate_proto::v1::{CheckRequest, Checked, StreamChecksRequest, StreamChecksResponse};
 use tonic::{Status, Streaming};
 
 use super::convert::{self, no_token};
-use super::decide::{CheckOutcome, decide};
+use super::decide::{CheckOutcome, OwnedPendingCheck, decide};
 use tollgate_service::Service;
 use tollgate_service::check_request::BodyError;
 use tollgate_service::data_tokens::TokenScope;
@@ -37,13 +39,30 @@ pub(super) struct CheckStream {
     token_checked_at: Instant,
     requests: Streaming<StreamChecksRequest>,
     in_flight: VecDeque<(u64, StreamedCheck)>,
+    /// Of all connections together: each waiting check holds some kilobytes.
+    permits: PollSemaphore,
     /// How the request stream ended.
     end: Option<Result<(), Status>>,
 }
 
 enum StreamedCheck {
     Ready(Checked),
-    Pending(Pin<Box<dyn Future<Output = Checked> + Send>>),
+    /// Not decided at once: waits for a permit. The store was not called.
+    Queued(OwnedPendingCheck),
+    /// Waits for the store, with a permit.
+    Waiting(Pin<Box<dyn Future<Output = Checked> + Send>>),
+}
+
+impl StreamedCheck {
+    /// Calls the store for a queued check.
+    fn start(self, service: &Arc<Service>, permit: Option<OwnedSemaphorePermit>) -> StreamedCheck {
+        let StreamedCheck::Queued(pending) = self else { return self };
+        let service = service.clone();
+        StreamedCheck::Waiting(Box::pin(async move {
+            let _permit = permit;
+            pending.decide(&service, convert::checked).await
+        }))
+    }
 }
 
 impl CheckStream {
@@ -53,8 +72,9 @@ impl CheckStream {
         token: Option<PresentedToken>,
         requests: Streaming<StreamChecksRequest>,
     ) -> CheckStream {
-        let token_checked_at = Instant::now();
-        CheckStream { service, scope, token, token_checked_at, requests, in_flight: VecDeque::new(), end: None }
+        let (token_checked_at, in_flight) = (Instant::now(), VecDeque::new());
+        let permits = PollSemaphore::new(service.batch_permits());
+        CheckStream { service, scope, token, token_checked_at, requests, in_flight, permits, end: None }
     }
 
     /// Whether the caller's token is still valid; updates the scope.
@@ -89,6 +109,27 @@ impl CheckStream {
             }
         }
     }
+
+    /// Calls the store for queued checks as permits become free, and collects the answers.
+    fn poll_checks(&mut self, cx: &mut Context<'_>) {
+        let mut may_start = true;
+        for (_, check) in &mut self.in_flight {
+            if may_start && matches!(check, StreamedCheck::Queued(_)) {
+                match self.permits.poll_acquire(cx) {
+                    Poll::Ready(permit) => {
+                        let queued = std::mem::replace(check, StreamedCheck::Ready(Checked::default()));
+                        *check = queued.start(&self.service, permit);
+                    }
+                    Poll::Pending => may_start = false,
+                }
+            }
+            if let StreamedCheck::Waiting(waiting) = check
+                && let Poll::Ready(checked) = waiting.as_mut().poll(cx)
+            {
+                *check = StreamedCheck::Ready(checked);
+            }
+        }
+    }
 }
 
 impl Stream for CheckStream {
@@ -96,13 +137,7 @@ impl Stream for CheckStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.read_requests(cx);
-        for (_, check) in &mut self.in_flight {
-            if let StreamedCheck::Pending(pending) = check
-                && let Poll::Ready(checked) = pending.as_mut().poll(cx)
-            {
-                *check = StreamedCheck::Ready(checked);
-            }
-        }
+        self.poll_checks(cx);
         match self.in_flight.pop_front() {
             Some((id, StreamedCheck::Ready(checked))) => {
                 Poll::Ready(Some(Ok(StreamChecksResponse { id, checked: Some(checked) })))
@@ -139,13 +174,7 @@ fn start_check(service: &Arc<Service>, scope: TokenScope, request: CheckRequest)
     }
     match decide(service, request, convert::checked) {
         Ok(CheckOutcome::Ready(checked)) => StreamedCheck::Ready(checked),
-        Ok(CheckOutcome::Pending(pending)) => {
-            let service = service.clone();
-            StreamedCheck::Pending(Box::pin(async move {
-                let _permit = service.batch_permit().await; // each waiting check holds some kilobytes
-                pending.decide(&service, convert::checked).await
-            }))
-        }
+        Ok(CheckOutcome::Pending(pending)) => StreamedCheck::Queued(pending),
         Err(fault) => StreamedCheck::Ready(convert::faulty(fault)),
     }
 }

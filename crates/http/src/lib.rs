@@ -3,19 +3,17 @@
 //! | item | what |
 //! |---|---|
 //! | [`Http`] | the protocol of a listener: HTTP/1.1 or HTTP/2 in front of a handler |
-//! | [`DataApi`] | the handler of the data listener: routes a request to the check API or to forward-auth |
-//! | [`api`] | the check API: JSON in, a call of the service, JSON out |
+//! | [`DataApi`] | the handler of the data listener, in [`api`]: forward-auth, or JSON in, a call of the service, JSON out |
 //! | [`forward_auth`] | converts a proxy's check to a request, and the decision to a status |
 //! | [`h1`] | HTTP/1.1 framed by hand, for this API alone; HTTP/2 runs on hyper (`tollgate_web::h2`) |
 
 pub mod api;
-mod data_api;
 pub mod forward_auth;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod h1;
 
-pub use data_api::{DataApi, DataApiConfig};
+pub use api::{DataApi, DataApiConfig};
 pub use h1::Http;
 
 /// Every path of the data API, for metrics.

@@ -15,11 +15,12 @@ pub trait JournalDisk {
     fn path(&self) -> &Path;
     /// Opens the journal; `None` if there is none. Fails with [`io::ErrorKind::WouldBlock`] if another process has it.
     fn open(&self) -> io::Result<Option<Self::File>>;
-    /// Creates the journal; fails if there is one.
-    fn create(&self) -> io::Result<Self::File>;
-    /// Creates an empty file that is to take the journal's place.
+    /// Creates an empty file that is to become the journal. Fails with [`io::ErrorKind::WouldBlock`] if another process
+    /// does the same.
     fn create_next(&self) -> io::Result<Self::File>;
-    /// Puts that file in its place.
+    /// Makes that file the first journal; fails with [`io::ErrorKind::AlreadyExists`] if there is one.
+    fn install(&self) -> io::Result<()>;
+    /// Puts that file in the journal's place.
     fn replace(&self) -> io::Result<()>;
     /// Makes the last creation or replacement durable.
     fn sync_directory(&self) -> io::Result<()>;
@@ -83,13 +84,18 @@ impl JournalDisk for FileDisk {
         }
     }
 
-    fn create(&self) -> io::Result<File> {
-        lock(FileDisk::options().create_new(true).open(&self.path)?)
+    /// The file of a rewrite that was cut short is emptied, but not before it is known that no process writes it.
+    fn create_next(&self) -> io::Result<File> {
+        let file = lock(FileDisk::options().create(true).open(self.next())?)?;
+        file.set_len(0)?;
+        Ok(file)
     }
 
-    /// Only the process that has the journal open calls this, so the file of a rewrite that was cut short is its own.
-    fn create_next(&self) -> io::Result<File> {
-        lock(FileDisk::options().create(true).truncate(true).open(self.next())?)
+    /// Unlike a rename, a link replaces nothing. The lock of the file goes with it.
+    fn install(&self) -> io::Result<()> {
+        let linked = fs::hard_link(self.next(), &self.path);
+        fs::remove_file(self.next())?;
+        linked
     }
 
     fn replace(&self) -> io::Result<()> {

@@ -20,6 +20,8 @@ pub enum JournalErrorKind {
     Io(io::Error),
     /// Another process has the journal open.
     InUse,
+    /// The file has no whole header: it was emptied after it was created.
+    Emptied,
     /// The file is something else.
     NoJournal,
     /// The header is damaged, without which no record can be verified.
@@ -39,6 +41,11 @@ impl fmt::Display for JournalError {
                 f,
                 "the quota journal {name} is in use by another process: end that one, or give this one a state_dir or \
                  db of its own, or `durable: off`"
+            ),
+            JournalErrorKind::Emptied => write!(
+                f,
+                "the quota journal {name} was emptied: restore the file from a backup, or remove it, and all quotas \
+                 start unused"
             ),
             JournalErrorKind::NoJournal => write!(f, "{name} is not a quota journal: move it away"),
             JournalErrorKind::DamagedHeader => write!(
@@ -61,6 +68,16 @@ impl fmt::Display for JournalError {
 }
 
 impl std::error::Error for JournalError {}
+
+impl JournalErrorKind {
+    /// A journal that another process has, or has just created.
+    pub(crate) fn of(error: io::Error) -> JournalErrorKind {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::AlreadyExists => JournalErrorKind::InUse,
+            _ => JournalErrorKind::Io(error),
+        }
+    }
+}
 
 impl PartialEq for JournalErrorKind {
     fn eq(&self, other: &Self) -> bool {

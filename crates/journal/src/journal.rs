@@ -26,7 +26,7 @@ pub struct JournalConfig {
     pub salt: u64,
 }
 
-/// A journal, which is created on disk by its first record.
+/// A journal, which is created on disk by its first record, or by [`claim`](Journal::claim).
 pub struct Journal<D: JournalDisk> {
     disk: D,
     config: JournalConfig,
@@ -75,29 +75,29 @@ impl<D: JournalDisk> Journal<D> {
     }
 
     fn load(&mut self, restore: impl FnMut(&[QuotaBucket])) -> Result<JournalReport, JournalErrorKind> {
-        let Some(file) = self.disk.open().map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => JournalErrorKind::InUse,
-            _ => JournalErrorKind::Io(error),
-        })?
-        else {
+        let Some(file) = self.disk.open().map_err(JournalErrorKind::of)? else {
             return Ok(JournalReport::default());
         };
         let mut header = [0; HEADER_BYTES];
-        let is_whole = file.read_at(&mut header, 0).map_err(JournalErrorKind::Io)? == HEADER_BYTES;
-        if is_whole && FileHeader::decode(&header)?.fingerprint != self.config.fingerprint {
+        if file.read_at(&mut header, 0).map_err(JournalErrorKind::Io)? < HEADER_BYTES {
+            return Err(JournalErrorKind::Emptied);
+        }
+        if FileHeader::decode(&header)?.fingerprint != self.config.fingerprint {
             return Err(JournalErrorKind::OtherSecret);
         }
-        let Some(loaded) = load::load(&file, restore)? else {
-            // Killed while creating it.
-            self.current = Some(self.started(file).map_err(JournalErrorKind::Io)?);
-            return Ok(JournalReport::default());
-        };
+        let loaded = load::load(&file, restore)?;
         let has_tail = loaded.report.torn_bytes > 0;
         let mut version = Version { file, salt: loaded.header.salt, len: loaded.len, has_tail };
         version.cut_tail().map_err(JournalErrorKind::Io)?;
         self.needs_rewrite = loaded.report.damaged > 0;
         self.current = Some(version);
         Ok(loaded.report)
+    }
+
+    /// Creates the file if there is none, so that no other process can: its first record would be too late for an error.
+    pub fn claim(&mut self) -> Result<(), JournalError> {
+        let created = if self.current.is_none() { self.create() } else { Ok(()) };
+        created.map_err(|error| JournalError { path: self.disk.path().to_owned(), kind: JournalErrorKind::of(error) })
     }
 
     /// Appends records. After an error the call can be repeated: what was written in part is cut off first.
@@ -192,19 +192,16 @@ impl<D: JournalDisk> Journal<D> {
         self.current.as_ref().map_or(0, |current| current.len)
     }
 
+    /// The file gets its name when its header is on the disk: a journal without a whole header was emptied later.
     fn create(&mut self) -> io::Result<()> {
-        let file = match self.disk.create() {
-            // Created by an attempt of this process that failed, or by another process, which then has its lock.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match self.disk.open()? {
-                Some(file) if file.read_at(&mut [0], HEADER_BYTES as u64)? == 0 => file,
-                _ => return Err(error),
-            },
-            file => file?,
-        };
+        let file = self.disk.create_next()?;
         let version = self.started(file)?;
         version.file.sync()?;
-        self.disk.sync_directory()?;
+        self.disk.install()?;
         self.current = Some(version);
+        self.needs_rewrite = true; // until the directory is durable, too
+        self.disk.sync_directory()?;
+        self.needs_rewrite = false;
         Ok(())
     }
 

@@ -31,14 +31,14 @@ pub(crate) struct LoadedFile {
     pub(crate) report: JournalReport,
 }
 
-/// Reads the header and all records; `None` for a file whose header was never written in full.
+/// Reads the header and all records.
 pub(crate) fn load(
     file: &impl JournalFile,
     mut restore: impl FnMut(&[QuotaBucket]),
-) -> Result<Option<LoadedFile>, JournalErrorKind> {
+) -> Result<LoadedFile, JournalErrorKind> {
     let mut header = [0; HEADER_BYTES];
     if read_full(file, &mut header, 0)? < HEADER_BYTES {
-        return Ok(None);
+        return Err(JournalErrorKind::Emptied);
     }
     let header = FileHeader::decode(&header)?;
     let mut loaded = LoadedFile { header, len: HEADER_BYTES as u64, report: JournalReport::default() };
@@ -63,7 +63,7 @@ pub(crate) fn load(
         batch.clear();
         if read < bytes.len() {
             loaded.report.torn_bytes = offset + rest.len() as u64 - loaded.len;
-            return Ok(Some(loaded));
+            return Ok(loaded);
         }
     }
 }

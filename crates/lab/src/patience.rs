@@ -1,4 +1,4 @@
-//! Waiting for what sends no event: another process, the kernel, a failover. The only real sleep of this crate.
+//! Waiting for what sends no event: another process, the kernel, a failover. The only real sleeps of this crate.
 
 use std::time::Duration;
 
@@ -27,6 +27,18 @@ pub fn try_until(within: Duration, mut is_so: impl FnMut() -> bool) -> Option<Du
             return None;
         }
         pause(EVERY);
+    }
+}
+
+/// Asks until there is an answer, without blocking the tasks of a runtime. Panics with `what` after `within`.
+pub async fn eventually<T>(what: &str, within: Duration, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let watch = Watch::start();
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(watch.elapsed() < within, "waited {within:?} in vain: {what}");
+        tokio::time::sleep(EVERY).await;
     }
 }
 

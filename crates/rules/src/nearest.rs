@@ -29,7 +29,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Help for a word that is not one of `names`.
-pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
+pub fn suggest(word: &str, names: &[&str]) -> String {
     let allowed = names.join(", ");
     match nearest(word, names.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),

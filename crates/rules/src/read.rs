@@ -17,8 +17,8 @@ mod variables;
 
 pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
 pub(crate) use client::{read_client, read_override};
-pub(crate) use field::{FieldPath, FieldValue};
-pub(crate) use fields::MapFields;
+pub use field::{FieldPath, FieldValue};
+pub use fields::MapFields;
 pub(crate) use grant::{GRANT_FIELDS, read_grant};
 pub use limit::LIMIT_FIELDS;
 pub(crate) use matching::Spelling;

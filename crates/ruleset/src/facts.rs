@@ -324,6 +324,13 @@ impl RequestError {
         RequestError::new("too_many_requests", "requests", format!("decide at most {most} together"))
     }
 
+    /// Too many buckets for one reservation.
+    pub fn reserves_too_much(most: usize) -> RequestError {
+        let message =
+            format!("more than {most} buckets would be charged, and a receipt holds no more: use fewer rules");
+        RequestError::new("reservation_too_large", "costs", message)
+    }
+
     pub(super) fn too_many_attributes() -> RequestError {
         RequestError::new("too_many_attributes", "attributes", format!("use at most {CUSTOM_MAX}"))
     }

@@ -7,9 +7,9 @@ use tollgate_core::{Secret, Time};
 
 use super::CompiledNamespace;
 use super::attributes::AttrId;
-use super::bucket_key::part_of;
 use super::directories::GrantTerms;
 use super::facts::RequestFacts;
+use super::matching::part_of;
 use super::rule::Rule;
 use crate::directory::{ActiveGrant, Identity};
 

@@ -6,7 +6,7 @@
 //! state, reads a clock or decides.
 
 mod attributes;
-mod bucket_key;
+mod billed_client;
 mod charges;
 mod compile;
 mod compile_rule;
@@ -22,6 +22,7 @@ mod granting;
 mod index;
 mod input;
 mod lookup;
+mod matching;
 mod naming;
 mod normalized;
 mod quota;
@@ -39,6 +40,7 @@ use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::spec::RuleFile;
 
+pub use self::billed_client::BilledClient;
 pub use self::charges::{AppliedRule, Charges};
 pub use self::directory::{
     ActiveGrant, ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key,
@@ -69,6 +71,7 @@ pub struct RuleSet {
     seed: u64,
     dated_overrides: bool,
     quotas: bool,
+    slots: bool,
     /// Rules by the owner of their buckets. Made at the first use: only receipts name a rule by its owner.
     by_owner: OnceLock<FastMap<u64, RuleId>>,
 }
@@ -194,6 +197,7 @@ impl RuleSet {
             seed: 0,
             dated_overrides: false,
             quotas: false,
+            slots: false,
             by_owner: OnceLock::new(),
         }
     }
@@ -230,6 +234,12 @@ impl RuleSet {
     #[inline]
     pub fn has_quotas(&self) -> bool {
         self.quotas
+    }
+
+    /// True if some rule limits concurrency.
+    #[inline]
+    pub fn has_slots(&self) -> bool {
+        self.slots
     }
 
     /// True if decisions depend on the wall clock: some override has a start or an end, some client changes its plan at
@@ -301,7 +311,7 @@ impl RuleSet {
         if request.purpose == Purpose::Mention {
             return Ok(());
         }
-        charges::collect(self, namespace, request, &facts, wall, sink)
+        matching::collect(self, namespace, request, &facts, wall, sink)
     }
 
     /// Adds the charges of requests that are decided together. In a domain of Envoy files, the rule of one request may

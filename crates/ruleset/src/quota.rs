@@ -57,8 +57,8 @@ impl CompiledQuota {
         if zone.is_none() && anchor.is_none() {
             return self.calendar;
         }
-        let zone = zone.and_then(|name| TimeZone::parse(name).ok()).unwrap_or_else(|| self.calendar.zone());
-        let anchor = anchor.and_then(|text| Anchor::parse(self.calendar.every(), text).ok());
+        let zone = zone.and_then(TimeZone::find).unwrap_or_else(|| self.calendar.zone());
+        let anchor = anchor.and_then(|text| Anchor::find(self.calendar.every(), text));
         Calendar::new(anchor.unwrap_or_else(|| self.calendar.anchor()), zone)
     }
 }

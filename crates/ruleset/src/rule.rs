@@ -116,6 +116,11 @@ impl Rule {
         self.quota.is_some()
     }
 
+    /// True if the rule limits concurrency.
+    pub(super) fn is_concurrency(&self) -> bool {
+        self.spec.limit.as_ref().is_some_and(|limit| limit.algorithm == LimitAlgorithm::Concurrency)
+    }
+
     /// True if the rule is enforced; a shadow rule is only reported.
     pub fn is_enforced(&self) -> bool {
         self.spec.mode == Enforcement::Enforce

@@ -8,12 +8,14 @@
 //! | `store` | opens the store that the configuration names |
 //! | [`rule_sources`] | rules files, Envoy's files and the database, published as one rule set |
 //! | `control_plane` | the database, admin tokens and the kill switch |
+//! | `gateway` | the gateway's routes and identities |
 //! | `quota_journal` | usage of quotas that survives a restart |
 //! | `families` | metrics of rule sources and database |
 //! | `upkeep` | periodic work: certificates, tokens, leases, comparison with other nodes |
 
 mod control_plane;
 mod families;
+mod gateway;
 mod listeners;
 mod parts;
 mod quota_journal;

@@ -10,12 +10,14 @@ use tollgate_grpc::{Grpc, GrpcConfig};
 use tollgate_http::{DataApi, DataApiConfig, Http};
 use tollgate_net::tls::{Tls, TlsFiles};
 use tollgate_net::{
-    Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, Protocol, accept,
+    Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, Protocol,
+    ProxyHeaders, accept,
 };
 use tollgate_resp_server::{Resp, RespConfig};
 use tollgate_web::{Buffered, Web};
 use tracing::warn;
 
+use crate::gateway::RunningGateway;
 use crate::parts::ServerParts;
 use crate::surface::Surface;
 
@@ -50,7 +52,7 @@ impl Certificates {
     /// The certificate of a surface.
     pub(crate) fn of(&self, surface: Surface) -> Option<Arc<Tls>> {
         match surface {
-            Surface::Data | Surface::Grpc | Surface::Resp => self.data.clone(),
+            Surface::Data | Surface::Gateway | Surface::Grpc | Surface::Resp => self.data.clone(),
             Surface::Admin => self.admin.clone(),
             Surface::Metrics => self.metrics.clone(),
         }
@@ -78,6 +80,7 @@ impl Listeners {
         warn_of_idle_settings(config);
         let data = config.http.iter().map(|address| (Surface::Data, address));
         let others = [
+            (Surface::Gateway, &config.gateway.listen),
             (Surface::Grpc, &config.grpc.address),
             (Surface::Resp, &config.resp.address),
             (Surface::Admin, &config.admin),
@@ -104,6 +107,7 @@ impl Listeners {
         parts: &ServerParts,
         certificates: &Certificates,
         admin: AdminConfig,
+        gateway: Option<&RunningGateway>,
     ) -> Drains {
         let limits = config.net;
         let callers = ConnectionLimiter::new(limits.max_connections, limits.max_connections_per_address);
@@ -113,7 +117,7 @@ impl Listeners {
         let mut admin = Some(admin);
         for (surface, listener) in self.0 {
             let (drain, connections) = match surface {
-                Surface::Data | Surface::Grpc | Surface::Resp => (&drains.callers, &callers),
+                Surface::Data | Surface::Gateway | Surface::Grpc | Surface::Resp => (&drains.callers, &callers),
                 Surface::Admin | Surface::Metrics => (&drains.operators, &operators),
             };
             let context = ListenerContext {
@@ -122,9 +126,19 @@ impl Listeners {
                 clock: parts.service.clock.clone(),
                 budget: budget.clone(),
             };
-            let bound = Bound { listener, connections: connections.clone(), tls: certificates.of(surface), context };
+            let proxy_headers = match surface {
+                Surface::Gateway => ProxyHeaders { proxies: config.gateway.proxy_protocol.clone() },
+                _ => ProxyHeaders::default(),
+            };
+            let tls = certificates.of(surface);
+            let bound = Bound { listener, connections: connections.clone(), tls, proxy_headers, context };
             match surface {
                 Surface::Data => bound.serve(parts, Http::new(DataApi::new(parts.data_api(config)))),
+                Surface::Gateway => {
+                    if let Some(running) = gateway {
+                        bound.serve(parts, Web::new(running.gateway.clone()));
+                    }
+                }
                 Surface::Grpc => bound.serve(parts, Grpc::new(parts.grpc(config))),
                 Surface::Resp => bound.serve(parts, Resp::new(parts.resp(config))),
                 Surface::Metrics => bound.serve(parts, Web::new(Buffered::new(parts.pages.clone()))),
@@ -144,14 +158,16 @@ struct Bound {
     listener: Listener,
     connections: ConnectionLimiter,
     tls: Option<Arc<Tls>>,
+    proxy_headers: ProxyHeaders,
     context: ListenerContext,
 }
 
 impl Bound {
     fn serve(self, parts: &ServerParts, protocol: impl Protocol) {
-        let Bound { listener, connections, tls, context } = self;
+        let Bound { listener, connections, tls, proxy_headers, context } = self;
         let drain = context.drain.clone();
-        let handler = ConnectionHandler::new(protocol, parts.connection_metrics.clone(), tls, context);
+        let metrics = parts.connection_metrics.clone();
+        let handler = ConnectionHandler::behind(proxy_headers, protocol, metrics, tls, context);
         tokio::spawn(accept(listener, connections, drain, handler));
     }
 }
@@ -200,6 +216,10 @@ impl ServerParts {
 fn warn_of_idle_settings(config: &Config) {
     if config.resp.password_file.is_some() && config.resp.address.is_none() {
         warn!("resp_password_file is set, and RESP is off: give it an address with --resp");
+    }
+    let gateway = &config.gateway;
+    if gateway.listen.is_none() && (gateway.routes.is_some() || !gateway.upstream.is_empty()) {
+        warn!("routes or upstream is set, and the gateway does not listen: give it an address with --listen");
     }
     let AuthSettings { attributes, cost_header, namespace, .. } = AuthSettings::default();
     let auth = &config.auth;

@@ -6,18 +6,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use tollgate_admin::OperatorPages;
 use tollgate_config::{Config, StorePlace, StoreSettings};
-use tollgate_core::{Clock, Span};
+use tollgate_core::{Clock, Limit, Span};
 use tollgate_engine::{Engine, EngineConfig};
 use tollgate_grpc::GrpcMetrics;
 use tollgate_net::{ConnectionMetrics, Drain};
 use tollgate_resp_server::{RespAccess, RespMetrics};
 use tollgate_rules::envoy::Duplicates;
 use tollgate_ruleset::RuleSet;
+use tollgate_service::api_keys::ApiKeys;
 use tollgate_service::data_tokens::DataTokens;
 use tollgate_service::receipt_sealer::Sealer;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, memory_config};
+use tollgate_service::usage_history::{UsageHistoryMetrics, UsageTracker};
 use tollgate_service::violations::{ViolationMetrics, Violations};
 use tollgate_service::{QuotaMarks, Service, ServiceConfig, ServiceObserver};
 use tollgate_store::Store;
@@ -55,10 +57,14 @@ pub(crate) struct ServerParts {
     pub(crate) publisher: Arc<RulePublisher>,
     /// Counts violations, if there is a database to write them to.
     pub(crate) violations: Option<Arc<Violations>>,
+    /// Notes the usage of quotas, if there is a database to write it to.
+    pub(crate) usage: Option<Arc<UsageTracker>>,
     /// The states of the rules files.
     pub(crate) files: FileStates,
     /// The state of the database, for metrics.
     pub(crate) database: DatabaseState,
+    /// The API keys of clients: what gateways look up.
+    pub(crate) api_keys: Arc<ApiKeys>,
     /// The URL of the admin API, once it is bound.
     pub(crate) admin_url: Arc<OnceLock<String>>,
     /// The password of RESP, and the names of its buckets.
@@ -68,6 +74,7 @@ pub(crate) struct ServerParts {
     pub(crate) grpc_metrics: Arc<GrpcMetrics>,
     pub(crate) resp_metrics: Arc<RespMetrics>,
     pub(crate) violation_metrics: Arc<ViolationMetrics>,
+    pub(crate) usage_metrics: Arc<UsageHistoryMetrics>,
     quota_marks: Arc<QuotaMarks>,
     /// The journal of quotas, until its writer is started.
     pub(crate) journal: Option<OpenedQuotaJournal>,
@@ -95,12 +102,18 @@ impl ServerParts {
         let metrics = Arc::new(DecisionMetrics::default());
         let violation_metrics = Arc::new(ViolationMetrics::default());
         let violations = config.control.place().map(|_| Arc::new(Violations::new(violation_metrics.clone())));
+        let usage_metrics = Arc::new(UsageHistoryMetrics::default());
+        let usage = config.control.place().map(|_| Arc::new(UsageTracker::new(usage_metrics.clone())));
         let decisions = decision_log(config, &keys)?;
         let decision_log = decisions.as_ref().map(|log| log.lines().clone());
         let quota_marks = Arc::new(QuotaMarks::new(&keys.clients_at_rest()));
         let observer = ServiceObserver::new(metrics.clone(), decisions).with_quota_marks(quota_marks.clone());
         let observer = match &violations {
             Some(violations) => observer.with_violations(violations.clone()),
+            None => observer,
+        };
+        let observer = match &usage {
+            Some(usage) => observer.with_usage(usage.clone()),
             None => observer,
         };
         let engine = Engine::with_clock(store, RuleSet::empty(), clock.clone()).awaiting_rules();
@@ -143,8 +156,10 @@ impl ServerParts {
             reloaders,
             publisher,
             violations,
+            usage,
             files,
             database,
+            api_keys: Arc::default(),
             admin_url: Arc::default(),
             resp_access: Arc::new(resp_access),
             connection_metrics: Arc::default(),
@@ -152,6 +167,7 @@ impl ServerParts {
             grpc_metrics: Arc::default(),
             resp_metrics: Arc::default(),
             violation_metrics,
+            usage_metrics,
             quota_marks,
             journal_metrics: journal.as_ref().map(|_| Arc::new(QuotaJournalMetrics::new(clock))),
             journal,
@@ -169,6 +185,9 @@ impl ServerParts {
         scrape.register(metrics);
         scrape.register(self.violation_metrics.clone());
         scrape.register(self.quota_marks.clone());
+        if self.usage.is_some() {
+            scrape.register(self.usage_metrics.clone());
+        }
         scrape.register(StoreFamilies {
             memory: Box::new(move || memory.store().memory()),
             shared: Box::new(move || shared.store().figures()),
@@ -192,9 +211,14 @@ impl ServerParts {
         scrape.register(self.service.rls_stats.clone());
     }
 
-    /// Starts to write the journal of quotas, if there is one.
+    /// Starts to write the journal of quotas, if there is one. With quotas in force it is created now.
     pub(crate) fn start_journal(&mut self) -> Result<Option<QuotaJournalWriter>> {
-        let Some((opened, metrics)) = self.journal.take().zip(self.journal_metrics.clone()) else { return Ok(None) };
+        let Some((mut opened, metrics)) = self.journal.take().zip(self.journal_metrics.clone()) else {
+            return Ok(None);
+        };
+        if self.engine.rules().rules.rules().iter().any(|rule| matches!(rule.limit, Some(Limit::Quota(_)))) {
+            opened.claim(&self.keys)?;
+        }
         QuotaJournalWriter::start(opened, self.keys.clone(), self.engine.clone(), metrics).map(Some)
     }
 
@@ -204,6 +228,7 @@ impl ServerParts {
             engine: self.engine.clone(),
             publisher: self.publisher.clone(),
             clock: self.service.clock.clone(),
+            api_keys: self.api_keys.clone(),
             secret: self.keys.compile_options().secret,
             // A secret made at the start, or kept in a store, may be another one tomorrow, and old rows would be lost.
             site_secret: self.has_own_secret.then(|| self.keys.clients_at_rest()),

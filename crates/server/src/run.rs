@@ -11,12 +11,14 @@ use tollgate_config::Config;
 use tollgate_control::record::Role;
 use tollgate_core::Clock;
 use tollgate_net::{Address, Drain, raise_descriptor_limit};
+use tollgate_service::usage_history::{UsageWriter, UsageWriterConfig};
 use tollgate_service::violations::{ViolationWriter, ViolationWriterConfig};
 use tollgate_store::MonotonicClock;
 use tollgate_telemetry::{Lines, PanicCounter};
 use tracing::{error, info, warn};
 
 use crate::control_plane::ControlPlane;
+use crate::gateway::RunningGateway;
 use crate::listeners::{Certificates, Listeners};
 use crate::parts::ServerParts;
 use crate::quota_journal::QuotaJournalWriter;
@@ -27,7 +29,8 @@ use crate::upkeep::Upkeep;
 
 /// How long operators may take to disconnect after the last caller has.
 const OPERATOR_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long returning leases, writing the last violations and the last usage of quotas may take, each.
+/// How long returning leases, writing the last violations, the history and the last usage of quotas may take,
+/// each.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long flushing the logs may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -39,6 +42,8 @@ pub struct Server {
     pub(crate) control_plane: Arc<ControlPlane>,
     pub(crate) certificates: Certificates,
     listeners: Listeners,
+    /// The gateway, if it listens.
+    gateway: Option<Arc<RunningGateway>>,
     /// Writes the journal of quotas.
     journal: Option<QuotaJournalWriter>,
     log: Option<Lines>,
@@ -90,8 +95,9 @@ impl Server {
             let _ = parts.admin_url.set(format!("{scheme}://{address}")); // set once
         }
         let control_plane = Arc::new(ControlPlane::without_database(&config, parts.control_plane()));
+        let gateway = RunningGateway::start(&config, &parts, certificates.data.is_some())?.map(Arc::new);
         let (journal, reload) = (None, Arc::default());
-        Ok(Server { config, parts, control_plane, certificates, listeners, journal, log, reload })
+        Ok(Server { config, parts, control_plane, certificates, listeners, gateway, journal, log, reload })
     }
 
     /// The bound addresses, with the ports that the system picked.
@@ -112,17 +118,22 @@ impl Server {
     /// Serves until the drain begins, then answers what was accepted. Returns how many connections had to be cut.
     pub async fn run(self) -> usize {
         let admin = self.admin_config();
-        let Server { config, parts, control_plane, certificates, listeners, journal, log, reload } = self;
-        let drains = listeners.serve(&config, &parts, &certificates, admin);
+        let Server { config, parts, control_plane, certificates, listeners, gateway, journal, log, reload } = self;
+        let drains = listeners.serve(&config, &parts, &certificates, admin, gateway.as_deref());
         let ended = Drain::default();
         let writer = violation_writer(&config, &parts, &control_plane)
+            .map(|writer| (ended.clone(), writer))
+            .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
+        let usage = usage_writer(&config, &parts, &control_plane)
             .map(|writer| (ended.clone(), writer))
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
         let (drain_timeout, engine) = (config.net.drain_timeout, parts.engine.clone());
         let decisions = parts.decision_log.clone();
         let refilled = engine.clone();
         let refills = tokio::spawn(async move { refilled.store().run_refills().await });
-        let upkeep = tokio::spawn(Upkeep { config, parts, control_plane, tls: certificates.all(), reload }.run());
+        let access_log = gateway.as_ref().and_then(|running| running.log.clone());
+        let tls = certificates.all();
+        let upkeep = tokio::spawn(Upkeep { config, parts, control_plane, gateway, tls, reload }.run());
 
         drains.callers.begun().await;
         info!(connections = drains.connections.count(), "draining");
@@ -131,7 +142,7 @@ impl Server {
         drains.operators.ended(OPERATOR_DRAIN_TIMEOUT).await;
         upkeep.abort();
         ended.begin();
-        if let Some(writer) = writer {
+        for writer in [writer, usage].into_iter().flatten() {
             let _ = timeout(CLOSE_TIMEOUT, writer).await; // it logs itself what was lost
         }
         if timeout(CLOSE_TIMEOUT, engine.store().close()).await.is_err() {
@@ -147,7 +158,7 @@ impl Server {
             warn!(connections = left, "connections were cut off");
         }
         info!("stopped");
-        let flush = move || decisions.iter().chain(&log).all(|lines| lines.flush(FLUSH_TIMEOUT));
+        let flush = move || decisions.iter().chain(&access_log).chain(&log).all(|lines| lines.flush(FLUSH_TIMEOUT));
         tokio::task::spawn_blocking(flush).await.unwrap_or_default();
         left
     }
@@ -165,7 +176,7 @@ impl Server {
             allowed_hosts: config.control.allowed_hosts.clone(),
             metrics: if is_exposed { AdminAccess::Needs(Role::Viewer) } else { AdminAccess::Open },
             secret: control_plane.admin_secret(),
-            site_key: site_key(config, control_plane),
+            site_key: control_plane.site_key(),
         }
     }
 }
@@ -178,13 +189,22 @@ fn violation_writer(config: &Config, parts: &ServerParts, control_plane: &Contro
         metrics: parts.violation_metrics.clone(),
         retention: config.control.violations_retention,
         clock: parts.service.clock.clone(),
-        site_key: site_key(config, control_plane),
+        site_key: (!config.control.violations_plain_keys).then(|| control_plane.site_key()),
     }))
 }
 
-/// The key that client keys are hashed with at rest; `None` if they are stored in plain text.
-fn site_key(config: &Config, control_plane: &ControlPlane) -> Option<[u8; 32]> {
-    (!config.control.violations_plain_keys).then(|| control_plane.site_key())
+/// Writes the usage of quotas behind, if there is a database.
+fn usage_writer(config: &Config, parts: &ServerParts, control_plane: &ControlPlane) -> Option<UsageWriter> {
+    Some(UsageWriter::new(UsageWriterConfig {
+        tracker: parts.usage.clone()?,
+        engine: parts.engine.clone(),
+        control: control_plane.control.clone()?,
+        metrics: parts.usage_metrics.clone(),
+        retention: config.control.usage_retention,
+        clock: parts.service.clock.clone(),
+        site_key: (!config.control.usage_plain_keys).then(|| control_plane.site_key()),
+        node: config.node_name(),
+    }))
 }
 
 /// Serves until a signal ends it. `announce` gets the start-up banner once everything is bound.

@@ -21,7 +21,7 @@ impl Server {
         let mut curl = None;
         for (surface, address) in self.addresses() {
             let scheme = match surface {
-                Surface::Data => scheme(&self.certificates.data),
+                Surface::Data | Surface::Gateway => scheme(&self.certificates.data),
                 Surface::Admin => scheme(&self.certificates.admin),
                 Surface::Metrics => scheme(&self.certificates.metrics),
                 Surface::Grpc => {
@@ -51,6 +51,7 @@ impl Server {
                     text += &format!("listening on {url}\n");
                     curl.get_or_insert(call);
                 }
+                Surface::Gateway => text += &format!("gateway on {url}, to {}\n", self.forwarded_to()),
                 Surface::Admin => text += &format!("admin on {url}, API at /docs, metrics at /metrics\n"),
                 Surface::Metrics => text += &format!("metrics on {url}\n"),
                 Surface::Grpc => text += &format!("gRPC on {url}\n"),
@@ -86,6 +87,15 @@ impl Server {
         let entries: Vec<Value> = own.example().map(|(key, value)| json!({ "key": key, "value": value })).collect();
         let body = json!({ "domain": rule.namespace, "descriptors": [{ "entries": entries }] });
         Some(body.to_string().replace('\'', r"'\''"))
+    }
+
+    /// Where the gateway sends requests.
+    fn forwarded_to(&self) -> String {
+        let settings = &self.config.gateway;
+        match &settings.routes {
+            Some(routes) => format!("the upstreams of {}, read again when it changes", routes.display()),
+            None => settings.upstream.join(" and "),
+        }
     }
 
     /// The number of limits in Envoy's files, and of their domains.

@@ -5,6 +5,8 @@
 pub enum Surface {
     /// The HTTP data API.
     Data,
+    /// The gateway.
+    Gateway,
     /// gRPC.
     Grpc,
     /// RESP.
@@ -20,6 +22,7 @@ impl Surface {
     pub(crate) const fn bind_hint(self) -> &'static str {
         match self {
             Surface::Data => "choose another address with --http HOST:PORT (port 0 picks a free one)",
+            Surface::Gateway => "choose another address with --listen HOST:PORT (port 0 picks a free one)",
             Surface::Grpc => "choose another address with --grpc HOST:PORT, or none with --grpc off",
             Surface::Resp => "choose another address with --resp HOST:PORT, or none with --resp off",
             Surface::Admin => "choose another address with --admin HOST:PORT, or none with --admin off",

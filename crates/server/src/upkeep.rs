@@ -13,6 +13,7 @@ use tollgate_store::Store;
 use tracing::{error, info, warn};
 
 use crate::control_plane::ControlPlane;
+use crate::gateway::RunningGateway;
 use crate::parts::ServerParts;
 use crate::quota_journal::QuotaFiles;
 use crate::rule_sources::Reloader;
@@ -32,6 +33,7 @@ pub(crate) struct Upkeep {
     pub(crate) config: Config,
     pub(crate) parts: ServerParts,
     pub(crate) control_plane: Arc<ControlPlane>,
+    pub(crate) gateway: Option<Arc<RunningGateway>>,
     pub(crate) tls: Vec<Arc<Tls>>,
     /// Notified by SIGHUP.
     pub(crate) reload: Arc<Notify>,
@@ -61,6 +63,7 @@ impl Upkeep {
                     self.check_secret(&throttle).await;
                     self.compare_rules(&throttle).await;
                     self.check_durability(&throttle);
+                    self.gateway.iter().for_each(|running| running.gateway.tick());
                     let now = self.stamps();
                     if now != stamps {
                         self.reload_files();
@@ -71,7 +74,8 @@ impl Upkeep {
                     info!("reloading everything");
                     self.parts.reloaders.iter().for_each(Reloader::trigger);
                     self.control_plane.trigger();
-                    self.parts.decision_log.iter().for_each(Lines::reopen);
+                    let access_log = self.gateway.as_ref().and_then(|running| running.log.as_ref());
+                    self.parts.decision_log.iter().chain(access_log).for_each(Lines::reopen);
                     self.reload_files();
                 }
             }
@@ -134,12 +138,15 @@ impl Upkeep {
         if let Some(file) = &self.config.resp.password_file {
             log_reload("password of RESP", self.parts.resp_access.reload(file));
         }
+        self.gateway.iter().for_each(|running| running.reload());
     }
 
     fn stamps(&self) -> Vec<Option<[i64; 4]>> {
         let certificates = self.tls.iter().flat_map(|tls| tls.files().paths());
         let secrets = self.config.token_file.iter().chain(&self.config.resp.password_file);
-        certificates.chain(secrets.map(PathBuf::as_path)).map(stamp).collect()
+        let routes: Vec<PathBuf> = self.gateway.iter().flat_map(|running| running.files()).collect();
+        let files = certificates.chain(secrets.map(PathBuf::as_path)).map(stamp);
+        files.chain(routes.iter().map(|path| stamp(path))).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tollgate_core::{Attribute, ManualClock, Request, Time};
+use tollgate_core::{Attribute, Charge, ManualClock, Request, Time};
 use tollgate_engine::{Decision, Engine, Observer};
 use tollgate_ruleset::CompileOptions;
 use tollgate_server::rule_sources::{Pace, Reloader, Source, WatchConfig};
@@ -31,7 +31,7 @@ struct Witness {
 }
 
 impl Observer for &'static Witness {
-    fn decided(&self, _: &[Request<'_>], decision: &Decision) {
+    fn decided(&self, _: &[Request<'_>], decision: &Decision, _: &[Charge]) {
         thread_local! { static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(0) }; }
         let generation = decision.generation();
         let last = LAST.replace(generation);

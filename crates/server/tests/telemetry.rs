@@ -224,6 +224,7 @@ tollgate_connections{state="open"} 1
 tollgate_connections_refused_total{reason="full"} 1
 tollgate_connections_refused_total{reason="per_address"} 0
 tollgate_connections_refused_total{reason="handshake"} 0
+tollgate_connections_refused_total{reason="proxy_header"} 0
 # HELP tollgate_http_requests HTTP requests answered
 # TYPE tollgate_http_requests counter
 tollgate_http_requests_total{path="/v1/check",status="200"} 1

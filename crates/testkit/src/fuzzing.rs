@@ -1,11 +1,14 @@
 //! The bodies of the fuzz targets, also called by the replay of their corpus: bytes in, a panic if a promise is broken.
 
 mod addresses;
+mod calendars;
 mod envoy;
+mod graphql;
 mod keys;
 mod paths;
 mod scalars;
 mod spelling;
+mod usage;
 mod yaml;
 
 use tollgate_core::LimitKind;
@@ -14,10 +17,13 @@ use crate::oracle::{Scenario, play, play_together};
 use crate::subject_kind::SubjectKind;
 
 pub use addresses::addresses;
+pub use calendars::calendars;
 pub use envoy::envoy_config;
+pub use graphql::graphql_cost;
 pub use keys::key_builder;
 pub use paths::paths;
 pub use scalars::durations;
+pub use usage::sse_usage;
 pub use yaml::yaml_rules;
 
 /// Every algorithm, in the order in which a first byte chooses it.

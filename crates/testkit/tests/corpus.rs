@@ -14,6 +14,11 @@ fn addresses() {
 }
 
 #[test]
+fn calendars() {
+    replay("calendars", fuzzing::calendars);
+}
+
+#[test]
 fn decisions() {
     replay("decisions", fuzzing::decision_sequence);
 }
@@ -31,6 +36,26 @@ fn envoy_config() {
 #[test]
 fn forwarded() {
     replay("forwarded", tollgate_http::fuzzing::forwarded);
+}
+
+#[test]
+fn graphql_cost() {
+    replay("graphql_cost", fuzzing::graphql_cost);
+}
+
+#[test]
+fn forwarded_field() {
+    replay("forwarded_field", tollgate_identity::fuzzing::forwarded_field);
+}
+
+#[test]
+fn jwt() {
+    replay("jwt", tollgate_identity::fuzzing::jwt);
+}
+
+#[test]
+fn proxy_header() {
+    replay("proxy_header", tollgate_net::fuzzing::proxy_header);
 }
 
 #[test]
@@ -54,6 +79,11 @@ fn paths() {
 }
 
 #[test]
+fn receipts() {
+    replay("receipts", tollgate_engine::fuzzing::receipts);
+}
+
+#[test]
 fn requests_together() {
     replay("requests_together", fuzzing::requests_together);
 }
@@ -66,6 +96,11 @@ fn resp_request() {
 #[test]
 fn rls_request() {
     replay("rls_request", tollgate_service::fuzzing::rls_request);
+}
+
+#[test]
+fn sse_usage() {
+    replay("sse_usage", fuzzing::sse_usage);
 }
 
 #[test]

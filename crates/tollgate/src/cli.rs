@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, check, clients, completions, config, db, envoy_compat, explain, grants, man, mode, namespaces,
-    overrides, plans, rules, serve, status, store, tokens, usage, violations,
+    audit, bench, check, clients, completions, config, db, envoy_compat, explain, gateway, grants, keys, man, mode,
+    namespaces, overrides, plans, rules, serve, status, store, tokens, usage, violations,
 };
 use crate::exit::Exit;
 use crate::output::Output;
@@ -24,6 +24,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve decisions over HTTP, gRPC, Envoy's rate limit service and RESP
     Serve(Box<serve::Args>),
+    /// Forward the requests to an API, within the limits: a reverse proxy
+    Gateway(Box<gateway::Args>),
     /// Serve as a drop-in replacement of envoyproxy/ratelimit: its variables, ports and files
     EnvoyCompat(Box<envoy_compat::Args>),
     /// Print the effective configuration, and the source of each value
@@ -50,6 +52,9 @@ pub enum Command {
     /// Client directory: tier, organisation, attributes
     #[command(subcommand)]
     Clients(clients::Command),
+    /// API keys of clients: create, list, rotate, revoke
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// What a client has used of every rule
     Usage(Box<usage::Args>),
     /// Denied requests, counted by client, rule and minute
@@ -82,6 +87,7 @@ pub enum Command {
 pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
     match cli.command {
         Some(Command::Serve(args)) => serve::run(&args, out),
+        Some(Command::Gateway(args)) => gateway::run(&args, out),
         Some(Command::EnvoyCompat(args)) => envoy_compat::run(&args, out),
         Some(Command::Config(args)) => config::run(&args, out),
         Some(Command::Check(args)) => check::run(&args, out),
@@ -92,6 +98,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Grants(command)) => grants::run(&command, out),
         Some(Command::Plans(command)) => plans::run(&command, out),
         Some(Command::Clients(command)) => clients::run(&command, out),
+        Some(Command::Keys(command)) => keys::run(&command, out),
         Some(Command::Usage(args)) => usage::run(&args, out),
         Some(Command::Violations(args)) => violations::run(&args, out),
         Some(Command::Audit(args)) => audit::run(&args, out),

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tollgate_core::{Attribute, Request, SlotId};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
+use tollgate_rules::spec::PLAN;
 
 /// An owned request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,6 +230,9 @@ pub struct AttributeArgs {
     /// The tier, such as free or paid
     #[arg(long, value_name = "NAME")]
     tier: Option<String>,
+    /// The plan, instead of the client's own
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<String>,
     /// "METHOD /path", or just /path
     #[arg(long, value_name = "ENDPOINT")]
     endpoint: Option<String>,
@@ -273,14 +277,15 @@ fn meter_and_amount(text: &str) -> Result<(String, u64), String> {
 impl AttributeArgs {
     /// True if no flag was given.
     pub fn is_empty(&self) -> bool {
-        self.custom.is_empty() && self.known().into_iter().all(|(_, value)| value.is_none())
+        self.custom.is_empty() && self.plan.is_none() && self.known().into_iter().all(|(_, value)| value.is_none())
     }
 
     /// Sets the given attributes on a request.
     pub fn apply_to(&self, mut request: OwnedRequest) -> OwnedRequest {
         let known = self.known().into_iter().filter_map(|(attribute, value)| Some((attribute.name(), value?)));
         let custom = self.custom.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in known.chain(custom) {
+        let plan = self.plan.as_deref().map(|plan| (PLAN, plan));
+        for (name, value) in known.chain(plan).chain(custom) {
             request.attributes.retain(|(other, _)| other != name);
             request.attributes.push((name.to_owned(), value.to_owned()));
         }
@@ -375,8 +380,9 @@ mod tests {
     #[test]
     fn flags_win_over_json() {
         let json = OwnedRequest::from_json(r#"{"tier":"free","cost":3}"#).unwrap();
-        let attributes = AttributeArgs { tier: Some("paid".to_owned()), ..AttributeArgs::default() };
+        let named = |text: &str| Some(text.to_owned());
+        let attributes = AttributeArgs { tier: named("paid"), plan: named("pro"), ..AttributeArgs::default() };
         let args = RequestArgs { attributes, ..RequestArgs::default() };
-        assert_eq!(args.apply_to(json).summary(), "tier=paid cost=3");
+        assert_eq!(args.apply_to(json).summary(), "tier=paid plan=pro cost=3");
     }
 }

@@ -32,7 +32,22 @@ impl SettingsArgs {
         let mut environment: BTreeMap<String, String> =
             weaker.into_iter().filter_map(|(name, value)| Some((variable(name)?, value))).collect();
         environment.extend(Sources::environment_of_process());
-        let sources = Sources { file: self.file.clone(), flags: self.flags.clone(), environment };
+        self.resolve_from(BTreeMap::new(), environment, out)
+    }
+
+    /// The same, with other defaults.
+    pub fn resolve_with_defaults(&self, defaults: &[(&'static str, &str)], out: &mut Output) -> Result<Resolved> {
+        let defaults = defaults.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        self.resolve_from(defaults, Sources::environment_of_process(), out)
+    }
+
+    fn resolve_from(
+        &self,
+        defaults: BTreeMap<&'static str, String>,
+        environment: BTreeMap<String, String>,
+        out: &mut Output,
+    ) -> Result<Resolved> {
+        let sources = Sources { defaults, file: self.file.clone(), flags: self.flags.clone(), environment };
         let resolved = sources.resolve().map_err(|error| report_all_but_last(error, out))?;
         resolved.unknown_environment.iter().for_each(|variable| out.warning(&variable.to_string()));
         Ok(resolved)

@@ -29,7 +29,7 @@ macro_rules! sessions {
     };
 }
 
-sessions!(clients, grants, history, mistakes, overrides, rules, sources, tokens);
+sessions!(clients, grants, history, keys, mistakes, overrides, rules, sources, tokens);
 
 /// Violations are written asynchronously: the test polls for them.
 #[test]
@@ -65,6 +65,45 @@ fn violations_are_listed_by_client_rule_and_minute() {
     let top = stdout(&["violations", "top", "--by", "rule"]);
     let lines: Vec<String> = top.lines().map(|line| squeezed(&masked(line))).collect();
     assert_eq!(lines, ["RULE  REFUSED  LAST", "per-client  3  TIME"]);
+}
+
+/// The history of usage is written asynchronously: the test polls for it.
+#[test]
+fn usage_of_quotas_is_listed_by_client_rule_and_period() {
+    let session = session("usage");
+    let stdout = |args: &[&str]| {
+        let output = session.command().args(args).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(stdout(&["usage", "history"]), "no usage\n");
+    assert!(stdout(&["rules", "import", "quotas.yaml"]).starts_with("1 created"));
+    session.server.until_followed(&session.dir);
+    let url = session.server.url();
+    let checked = stdout(&["check", "--url", url, "--user-id", "42", "--cost", "7"]);
+    assert!(checked.starts_with("allowed"), "{checked}");
+    let start = MonotonicClock::new().now();
+    while stdout(&["usage", "history"]) == "no usage\n" {
+        assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no usage is written");
+    }
+    let list = stdout(&["usage", "history", "--client", "user:42", "--rule", "yearly", "--from", "1h"]);
+    let lines: Vec<String> = list.lines().map(|line| squeezed(&masked(line))).collect();
+    let expected = [
+        "NAMESPACE  CLIENT  RULE  PERIOD  USED  LIMIT  AS OF",
+        "default  user:#DIGEST  yearly  TIME to TIME  7  100  TIME",
+    ];
+    assert_eq!(lines, expected);
+    let csv = stdout(&["usage", "history", "--csv"]);
+    let rows: Vec<&str> = csv.split_terminator("\r\n").collect();
+    assert!(rows.len() == 2 && rows[0].starts_with("namespace,client_key,"), "{csv}");
+    assert!(
+        rows[1].starts_with("default,user:#") && rows[1].contains(",yearly,") && rows[1].contains(",7,100,"),
+        "{csv}"
+    );
+    let json = stdout(&["usage", "history", "--json"]);
+    assert!(json.contains("\"used\":7") && json.ends_with("],\"next_cursor\":null}\n"), "{json}");
+    assert_eq!(stdout(&["usage", "history", "--client", "user:43"]), "no usage\n");
+    assert_eq!(stdout(&["usage", "history", "--org", "acme"]), "no usage\n");
 }
 
 fn replay(name: &str) {
@@ -119,17 +158,24 @@ impl Transcript for Session {
 
 impl Session {
     fn learn(&mut self, text: &str) {
-        for start in text.match_indices("tg_").map(|(start, _)| start) {
-            let token: String = text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-            let id = token.split('_').nth(1).unwrap_or_default().to_owned();
-            if id.len() > 3 && !self.secrets.iter().any(|(known, _)| *known == token) {
-                let number = self.secrets.len() / 2 + 1;
-                self.secrets.push((token, format!("TOKEN_{number}")));
-                self.secrets.push((id, format!("ID_{number}")));
-            }
-        }
+        self.learn_all(text, "tg_", "TOKEN_", "ID_");
+        self.learn_all(text, "tk_", "SECRET_", "KEY_");
         // Whole tokens first: they contain their ids.
         self.secrets.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
+    }
+
+    /// Remembers the secrets that begin so, and their ids. A rotated key has several secrets, and one id.
+    fn learn_all(&mut self, text: &str, prefix: &str, secrets: &str, ids: &str) {
+        for start in text.match_indices(prefix).map(|(start, _)| start) {
+            let secret: String = text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            let id = secret.split('_').nth(1).unwrap_or_default().to_owned();
+            for (text, shown) in [(secret, secrets), (id.clone(), ids)] {
+                if id.len() > 3 && !self.secrets.iter().any(|(known, _)| *known == text) {
+                    let number = self.secrets.iter().filter(|(_, name)| name.starts_with(shown)).count() + 1;
+                    self.secrets.push((text, format!("{shown}{number}")));
+                }
+            }
+        }
     }
 }
 
@@ -138,6 +184,7 @@ fn masked(line: &str) -> String {
     let text = timeless(line);
     let text = between(&text, "\"next_cursor\":\"", "\"", "CURSOR");
     let text = between(&text, ":#", "\" ", "DIGEST");
+    let text = between(&text, "\"fingerprint\":\"", "\"", "DIGEST");
     let text = between(&text, "node        ", "", "NODE");
     // The last use of a token is updated only now and then.
     match text.strip_suffix("never").or(text.strip_suffix("TIME")).filter(|text| text.starts_with("ID_")) {

@@ -66,6 +66,32 @@ fn a_start_with_another_secret_is_refused() {
 }
 
 #[test]
+fn a_second_process_in_an_unused_directory_is_refused() {
+    for arguments in [&[][..], &["--db", "off"]] {
+        let node = start(arguments);
+        let refused = node.start_second().unwrap_err().to_string();
+        assert!(refused.contains("tollgate.quotas is in use by another process"), "{refused}");
+    }
+}
+
+#[test]
+fn an_emptied_journal_ends_the_start() {
+    let mut node = start(&["--db", "off"]);
+    node.terminate(LOAD).unwrap();
+    let empty = |dir: &Path| fs::write(dir.join("tollgate.quotas"), "").unwrap();
+    let refused = node.restart(empty).unwrap_err().to_string();
+    assert!(refused.contains("tollgate.quotas was emptied: restore the file from a backup, or remove it"), "{refused}");
+}
+
+#[test]
+fn a_removed_journal_is_reported() {
+    let mut node = start(&["--db", "off"]);
+    node.terminate(LOAD).unwrap();
+    node.restart(|dir| fs::remove_file(dir.join("tollgate.quotas")).unwrap()).unwrap();
+    assert!(node.log().contains("the journal is not: quotas start unused"), "{}", node.log());
+}
+
+#[test]
 fn a_torn_and_damaged_journal_is_reported_and_the_rest_is_kept() {
     let mut node = start(&["--db", "off"]);
     node.terminate(LOAD).unwrap();

@@ -84,6 +84,11 @@ rows! {
     f36_node_clocks "F36"
     f57_key_flood "F57"
     f60_rolling_restart "F60"
+    r01_reservations_reconcile "R1"
+    r02_reservations_redis_sigstop "R2"
+    r03_reservations_redis_kill "R3"
+    r04_reservations_node_kill "R4"
+    r06_reservations_month_ends "R6"
     fleet_of_five "fleet-short"
 }
 

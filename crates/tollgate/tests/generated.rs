@@ -43,16 +43,18 @@ fn every_command_has_a_manual_page() {
 
 const COMMANDS: &str = "
     audit audit-list audit-verify
-    bench check completions config explain man mode serve status usage
+    bench check completions config explain man mode serve status
     clients clients-delete clients-get clients-import clients-list clients-set
-    db db-migrate db-status db-token envoy-compat
+    db db-migrate db-status db-token envoy-compat gateway gateway-check gateway-explain
     namespaces namespaces-list
     grants grants-add grants-delete grants-list
+    keys keys-create keys-list keys-revoke keys-rotate
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
     plans plans-assign plans-diff plans-list plans-show
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
     rules-import rules-lint rules-list rules-mode rules-refresh rules-revert rules-rollback rules-test rules-update
     store store-check store-keys
     tokens tokens-create tokens-list tokens-revoke
+    usage usage-history
     violations violations-list violations-top
 ";

@@ -232,14 +232,14 @@ impl Session {
         }
     }
 
-    /// Replaces the ids of tokens by fixed ones, and removes their secrets.
+    /// Replaces the ids of tokens and API keys by fixed ones, and removes their secrets.
     fn without_secrets(&mut self, mut text: String) -> String {
         let known = self.token.iter().cloned().chain(text.split_whitespace().map(str::to_owned));
-        let tokens: Vec<String> = known.filter(|word| word.starts_with("tg_")).collect();
+        let tokens: Vec<String> = known.filter(|word| is_secret(word)).collect();
         for token in tokens {
             let (id, secret) = token["tg_".len()..].split_once('_').unwrap();
             if !self.ids.iter().any(|(known, _)| known == id) {
-                let shown = ["k3vyq7mzd2xa", "p6wn4tj8rhce"].get(self.ids.len()).unwrap();
+                let shown = ["k3vyq7mzd2xa", "p6wn4tj8rhce", "x8rk4cvn7wqd"].get(self.ids.len()).unwrap();
                 self.ids.push((id.to_owned(), (*shown).to_owned()));
             }
             text = text.replace(secret, "…");
@@ -375,7 +375,7 @@ fn masked(line: &str) -> String {
         true => "digest".to_owned(),
         false if word.starts_with("tg:{") => "key".to_owned(),
         false if is_client_digest(word) => "client".to_owned(),
-        false if word.starts_with("tg_") => "token".to_owned(),
+        false if is_secret(word) => "token".to_owned(),
         false => word.to_owned(),
     };
     let mut text = line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
@@ -383,6 +383,11 @@ fn masked(line: &str) -> String {
         text.replace_range(start..end, "receipt");
     }
     without_digits(&without_distances(&without_days(&text)))
+}
+
+/// A token, or an API key.
+fn is_secret(word: &str) -> bool {
+    word.starts_with("tg_") || word.starts_with("tk_")
 }
 
 /// `user:#7d62…`: the digest of a client key, which differs in every database.

@@ -17,6 +17,7 @@ use support::Dir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
+use tollgate_lab::patience::eventually;
 
 /// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,14 +54,7 @@ impl Served {
 
     /// The exit status.
     async fn ended(&mut self) -> ExitStatus {
-        let since = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(since.elapsed() < PATIENCE, "it does not end");
-            sleep(ms(10)).await;
-        }
+        eventually("its end", PATIENCE, async || self.child.try_wait().unwrap()).await
     }
 
     /// Resident memory in KiB.
@@ -137,11 +131,8 @@ async fn serves_during_the_drain_after_sigterm_and_stops_at_once_after_sigint() 
         assert!(ask(&mut open, READY).await.unwrap().contains(" 200 "));
         served.signal(signal);
         if serves_on {
-            let since = Instant::now();
-            while ask(&mut open, READY).await.unwrap().contains(" 200 ") {
-                assert!(since.elapsed() < PATIENCE, "it does not say that it goes");
-                sleep(ms(5)).await;
-            }
+            let says_so = async || (!ask(&mut open, READY).await.unwrap().contains(" 200 ")).then_some(());
+            eventually("an answer that it goes", PATIENCE, says_so).await;
             let mut new = connect(source(1), served.at).await.unwrap();
             assert!(ask(&mut new, HEALTH).await.unwrap().contains(" 500 "));
             assert!(ask(&mut new, CHECK).await.unwrap().contains(" 200 "), "it still answers");
@@ -160,9 +151,8 @@ async fn a_signal_under_load_stops_it_after_every_response() {
     let mut served = Served::start(&dir, &["--http", "127.0.0.1:0", "--rules", "rules.yaml"]);
     let answered = Arc::new(AtomicUsize::new(0));
     let load: Vec<_> = (0..32).map(|_| tokio::spawn(ask_until_told(served.at, answered.clone()))).collect();
-    while answered.load(Ordering::Relaxed) < 2000 {
-        sleep(ms(1)).await;
-    }
+    let enough = async || (answered.load(Ordering::Relaxed) >= 2000).then_some(());
+    eventually("two thousand answers", PATIENCE, enough).await;
     served.signal(Signal::TERM);
     for caller in load {
         caller.await.unwrap().expect("an answer to every request");

@@ -1,7 +1,7 @@
 //! What a request with amounts is charged.
 
 use tollgate_core::{Enforcement, Time, Wait};
-use tollgate_engine::{Decision, Verdict};
+use tollgate_engine::{Decision, RESERVED_MAX, Verdict};
 
 use crate::rig::{RULES, STREAM, fleet, user};
 
@@ -77,4 +77,22 @@ async fn sums_saturate() {
     }
     assert!(fleet.here.decide(&user(&[("a", 9_000)])).await.is_allowed(), "9,000 of 9,007");
     assert!(!fleet.here.decide(&user(&[("a", 8)])).await.is_allowed());
+}
+
+#[tokio::test]
+async fn more_buckets_than_a_receipt_holds_are_refused_and_not_charged() {
+    let rule = |number: usize| {
+        format!(
+            "  - {{ name: r{number}, key_by: user_id, limit: {{ requests: 9, window: 1h, algorithm: fixed_window }} }}\n"
+        )
+    };
+    let rules = |count: usize| (0..count).fold("rules:\n".to_owned(), |rules, number| rules + &rule(number));
+    let most = fleet(&rules(RESERVED_MAX));
+    let receipt = most.reserved(&[]).await;
+    assert!(receipt.len() * 4 / 3 < 64 << 10, "fits into a body");
+    let more = fleet(&rules(RESERVED_MAX + 1));
+    let (decision, receipt) = more.reserve(&[]).await;
+    assert_eq!((code(&decision), receipt), ("reservation_too_large", None));
+    assert_eq!(more.store.calls(), (0, 0), "nothing was charged");
+    assert!(more.here.decide(&user(&[])).await.is_allowed(), "a check needs no receipt");
 }

@@ -6,9 +6,9 @@ use tollgate_service::refusal::{BUSY_EXPLAINING, OTHER_NAMESPACE, write_body_err
 use tollgate_service::render::{ProblemDetails, write_problem};
 use tollgate_service::{Reply, Unexplained};
 
-use super::{CheckApi, PreparedCall};
+use super::{DataApi, PreparedCall};
 
-impl CheckApi {
+impl DataApi {
     /// Explains a request. Keys of other clients that rules mention are hidden.
     pub(super) async fn explain(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {
         let request = match ExplainRequest::read(body) {

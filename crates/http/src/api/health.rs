@@ -3,9 +3,9 @@
 use tollgate_service::refusal::write_json;
 use tollgate_service::{HealthDetail, Reply};
 
-use super::CheckApi;
+use super::DataApi;
 
-impl CheckApi {
+impl DataApi {
     /// 503 while draining; otherwise 200 with the state of the store.
     pub(super) async fn ready(&self, reply: &mut Reply) {
         if self.drain.is_announced() {

@@ -1,9 +1,9 @@
-//! The check API: JSON in, a call of the service, JSON out.
+//! The data API: forward-auth below its prefix; everywhere else the check API, JSON in, a call of the service, JSON out.
 //!
 //! | file | what |
 //! |---|---|
 //! | `route` | paths and methods |
-//! | `check` | `/v1/check`, `/v1/check/batch` |
+//! | `batch` | `/v1/check/batch` |
 //! | `reserve` | `/v1/reserve`, `/v1/extend`, `/v1/settle`, `/v1/slots/…` |
 //! | `explain` | `/v1/explain` |
 //! | `usage` | `/v1/usage` |
@@ -11,7 +11,7 @@
 //! | `health` | `/ready` |
 //! | `errors` | errors of paths, methods and media types |
 
-mod check;
+mod batch;
 mod errors;
 mod explain;
 mod health;
@@ -20,28 +20,61 @@ mod rls_json;
 mod route;
 mod usage;
 
-pub use route::Route;
-pub use usage::UsageQuery;
-
 use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
-use tollgate_net::{Drain, NetLimits};
+use tollgate_config::AuthSettings;
+use tollgate_net::{Drain, NetLimits, Peer};
+use tollgate_service::check_request::read_check;
 use tollgate_service::data_tokens::TokenScope;
-use tollgate_service::refusal::{NO_TOKEN, write_json};
-use tollgate_service::render::{Dialect, Media, ResponseOptions};
-use tollgate_service::{ApiError, CheckRequest, Reply, Service};
-use tollgate_web::{Head, HttpError, PendingResponse, check_encoding, request_timeout};
+use tollgate_service::refusal::{NO_TOKEN, OTHER_NAMESPACE, write_body_error, write_json};
+use tollgate_service::render::{self, Dialect, Media, ResponseOptions};
+use tollgate_service::{ApiError, CheckRequest, Decision, PendingCheck, Reply, Service};
+use tollgate_web::{Handler, Head, HttpError, HttpMetrics, PendingResponse, check_encoding, request_timeout};
 
-/// The check API of a listener.
-pub struct CheckApi {
-    pub(crate) service: Arc<Service>,
-    pub(crate) limits: NetLimits,
-    pub(crate) drain: Drain,
-    pub(crate) admin_url: Arc<OnceLock<String>>,
+pub use self::route::Route;
+pub use self::usage::UsageQuery;
+
+use crate::forward_auth::{AuthCheck, ForwardAuth, PREFIX, below_prefix, write_disabled, write_unreadable_head};
+
+/// Dependencies and settings of the data API.
+pub struct DataApiConfig {
+    /// Decides requests.
+    pub service: Arc<Service>,
+    /// Caps on bodies.
+    pub limits: NetLimits,
+    /// Health checks fail once a drain is announced.
+    pub drain: Drain,
+    /// Counts responses.
+    pub metrics: Arc<HttpMetrics>,
+    /// The URL of the admin API, for callers that use one of its paths here; empty until its listener is bound.
+    pub admin_url: Arc<OnceLock<String>>,
+    /// Settings of forward-auth, which may be off.
+    pub auth: AuthSettings,
+}
+
+/// The data API of one listener.
+pub struct DataApi {
+    service: Arc<Service>,
+    limits: NetLimits,
+    drain: Drain,
+    admin_url: Arc<OnceLock<String>>,
+    auth: Option<ForwardAuth>,
+    metrics: Arc<HttpMetrics>,
 }
 
 /// State from the head, kept while the body is read.
+#[derive(Debug)]
+pub enum PreparedData {
+    /// A call of the check API.
+    Call(PreparedCall),
+    /// A question for usage.
+    Usage(Box<UsageQuery>),
+    /// A check sent by a proxy.
+    Auth(Box<AuthCheck>),
+}
+
+/// A call of the check API, from its head.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedCall {
     route: Route,
@@ -67,18 +100,87 @@ impl PreparedCall {
     }
 }
 
-/// First path segments of the admin API, with or without /v1: a common mistake is to send them to the data port.
-const ADMIN_PATHS: &[&str] =
-    &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
+impl Handler for DataApi {
+    type Prepared = PreparedData;
 
-fn is_admin_path(path: &str) -> bool {
-    let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
-    first.is_some_and(|first| ADMIN_PATHS.contains(&first))
+    fn prepare(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedData, usize)> {
+        let Some(below) = below_prefix(head.path) else {
+            let (call, max_body) = self.prepare_call(head, reply)?;
+            let usage = self.usage_query(call, head).map(|query| PreparedData::Usage(Box::new(query)));
+            return Some((usage.unwrap_or(PreparedData::Call(call)), max_body));
+        };
+        match &self.auth {
+            Some(auth) => {
+                let prepared = auth.prepare(peer, head, below, reply);
+                prepared.map(|(check, max_body)| (PreparedData::Auth(Box::new(check)), max_body))
+            }
+            None => {
+                write_disabled(reply);
+                None
+            }
+        }
+    }
+
+    async fn handle(&self, prepared: &PreparedData, body: &[u8], reply: &mut Reply) {
+        if let Some(pending) = self.begin(prepared, body, reply) {
+            pending.await;
+        }
+    }
+
+    fn begin<'a>(
+        &'a self,
+        prepared: &'a PreparedData,
+        body: &'a [u8],
+        reply: &'a mut Reply,
+    ) -> Option<PendingResponse<'a>> {
+        match prepared {
+            PreparedData::Call(call) => self.begin_call(call, body, reply),
+            PreparedData::Usage(query) => Some(Box::pin(self.usage(query, reply))),
+            PreparedData::Auth(check) => self.auth.as_ref()?.begin(check, reply),
+        }
+    }
+
+    /// Allowed for forward-auth: a proxy passes on its client's header fields, and forward-auth checks the fields that
+    /// it reads by itself.
+    fn may_repeat(&self, head: &Head<'_>) -> bool {
+        self.auth.is_some() && below_prefix(head.path).is_some()
+    }
+
+    fn reject(&self, error: HttpError, reply: &mut Reply) {
+        // A proxy that understands only 403 takes any other status for a failure of the limiter; clients could provoke
+        // it.
+        let only_403 = self.auth.as_ref().is_some_and(ForwardAuth::denies_with_403);
+        match error {
+            HttpError::Malformed(_) | HttpError::TargetTooLong | HttpError::HeadTooLarge | HttpError::Expectation
+                if only_403 =>
+            {
+                write_unreadable_head(reply);
+            }
+            error => tollgate_web::http_error(error).write(reply),
+        }
+    }
+
+    fn completed(&self, prepared: Option<&PreparedData>, status: u16) {
+        let path = match prepared {
+            None => "",
+            Some(PreparedData::Call(call)) => call.path(),
+            Some(PreparedData::Usage(query)) => query.call.path(),
+            Some(PreparedData::Auth(_)) => PREFIX,
+        };
+        self.metrics.responded(path, status);
+    }
 }
 
-impl CheckApi {
+impl DataApi {
+    /// The data API of a listener.
+    pub fn new(config: DataApiConfig) -> DataApi {
+        let auth = ForwardAuth::new(config.service.clone(), &config.auth, config.limits.max_body);
+        let DataApiConfig { service, limits, drain, metrics, admin_url, .. } = config;
+        DataApi { service, limits, drain, admin_url, auth, metrics }
+    }
+
     /// Checks a head. Returns the call and the maximum length of its body, or fills the reply with an error.
-    pub(crate) fn prepare(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedCall, usize)> {
+    fn prepare_call(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedCall, usize)> {
         match self.check_head(head) {
             Ok(call) => {
                 let NetLimits { max_body, max_batch_body, .. } = self.limits;
@@ -132,12 +234,12 @@ impl CheckApi {
     }
 
     /// The question of a call for usage, which is in its query.
-    pub(crate) fn usage_query(&self, call: PreparedCall, head: &Head<'_>) -> Option<UsageQuery> {
+    fn usage_query(&self, call: PreparedCall, head: &Head<'_>) -> Option<UsageQuery> {
         (call.route == Route::Usage).then(|| UsageQuery::new(call, head.query))
     }
 
     /// Answers a call: at once, or by the returned future if it has to wait.
-    pub(crate) fn begin<'a>(
+    fn begin_call<'a>(
         &'a self,
         call: &'a PreparedCall,
         body: &'a [u8],
@@ -151,6 +253,44 @@ impl CheckApi {
             None => pending,
             deadline => Box::pin(tollgate_service::with_deadline(deadline, pending)),
         })
+    }
+
+    /// Decides one request: at once, or by the returned future if it has to wait for the store.
+    fn check<'a>(&'a self, call: PreparedCall, body: &'a [u8], reply: &'a mut Reply) -> Option<PendingResponse<'a>> {
+        let request = match read_check(body) {
+            Ok(request) if !self.may_ask(call, &request) => {
+                OTHER_NAMESPACE.write(reply);
+                return None;
+            }
+            Ok(request) => request,
+            Err(error) => {
+                write_body_error(&error, reply);
+                return None;
+            }
+        };
+        let pending = self.check_now(call, &request, reply)?;
+        Some(Box::pin(async move {
+            let lists = request.lists();
+            let decision = self.service.decide_pending(&[request.request(&lists)], pending).await;
+            self.write(call, &decision, reply);
+        }))
+    }
+
+    /// Decides at once if possible. Separate from the part that waits: the decision is rendered here and not moved
+    /// through the state of a future.
+    fn check_now(&self, call: PreparedCall, request: &CheckRequest<'_>, reply: &mut Reply) -> Option<PendingCheck> {
+        let lists = request.lists();
+        match self.service.try_decide(&[request.request(&lists)]) {
+            Ok(decision) => {
+                self.write(call, &decision, reply);
+                None
+            }
+            Err(pending) => Some(pending),
+        }
+    }
+
+    fn write(&self, call: PreparedCall, decision: &Decision, reply: &mut Reply) {
+        render::write_decision(decision, &call.options(), &self.service.render, reply);
     }
 
     async fn dispatch(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {
@@ -180,11 +320,15 @@ impl CheckApi {
     fn may_ask(&self, call: PreparedCall, request: &CheckRequest<'_>) -> bool {
         self.service.may_ask(call.scope, request.namespace())
     }
+}
 
-    /// Fills the reply to a message that cannot be read.
-    pub(crate) fn reject(&self, error: HttpError, reply: &mut Reply) {
-        tollgate_web::http_error(error).write(reply);
-    }
+/// First path segments of the admin API, with or without /v1: a common mistake is to send them to the data port.
+const ADMIN_PATHS: &[&str] =
+    &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
+
+fn is_admin_path(path: &str) -> bool {
+    let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| ADMIN_PATHS.contains(&first))
 }
 
 /// True for a JSON media type or none. The form type that curl sends by default is accepted too, but not from a

@@ -6,9 +6,9 @@ use tollgate_service::check_request::{read_check, read_receipt};
 use tollgate_service::refusal::{OTHER_NAMESPACE, write_body_error, write_json};
 use tollgate_service::{Extended, Reply, SignedReceipt};
 
-use super::{CheckApi, PreparedCall};
+use super::{DataApi, PreparedCall};
 
-impl CheckApi {
+impl DataApi {
     /// Decides, and appends the receipt as the last member of the response, under `name`.
     pub(super) async fn reserve(&self, call: PreparedCall, name: &'static str, body: &[u8], reply: &mut Reply) {
         let request = match read_check(body) {

@@ -5,9 +5,9 @@ use tollgate_service::refusal::{OTHER_NAMESPACE, write_json};
 use tollgate_service::render::{ProblemDetails, write_problem};
 use tollgate_service::rls::{self, RlsError};
 
-use super::{CheckApi, PreparedCall};
+use super::{DataApi, PreparedCall};
 
-impl CheckApi {
+impl DataApi {
     /// Decides a `RateLimitRequest`: 200 if allowed, 429 if denied, 503 if denied because the store is unavailable, 400
     /// if malformed.
     pub(super) async fn rls_json(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {

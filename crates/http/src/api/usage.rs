@@ -5,7 +5,7 @@ use tollgate_service::refusal::{OTHER_NAMESPACE, STORE_UNAVAILABLE, write_body_e
 use tollgate_service::render::{ProblemDetails, write_problem};
 use tollgate_service::{CheckRequest, Reply, UsageRejection};
 
-use super::{CheckApi, PreparedCall};
+use super::{DataApi, PreparedCall};
 
 /// A question for usage: the attributes of the client, from the query.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl UsageQuery {
     }
 }
 
-impl CheckApi {
+impl DataApi {
     pub(crate) async fn usage(&self, query: &UsageQuery, reply: &mut Reply) {
         let unreadable = query.unreadable().map(|name| (name, "bad_text", "is not UTF-8"));
         let repeated = || query.repeated().map(|name| (name, "duplicate_field", "is there twice"));

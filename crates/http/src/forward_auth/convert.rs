@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 use tollgate_core::{Attribute, Request};
 use tollgate_rules::path::is_method;
 
-use super::client::ProxyTrust;
 use super::refuse::AuthError;
 use tollgate_config::{AuthSettings, AuthSource};
+use tollgate_identity::{ForwardedHeader, ProxyTrust};
 use tollgate_net::Peer;
 use tollgate_service::check_request::COST_MAX;
 use tollgate_service::render::Media;
@@ -68,7 +68,11 @@ impl AuthReader {
         };
         AuthReader {
             source: settings.source,
-            trust: ProxyTrust { proxies: settings.trusted_proxies.clone(), hops: settings.trusted_hops },
+            trust: ProxyTrust {
+                proxies: settings.trusted_proxies.clone(),
+                hops: settings.trusted_hops,
+                header: ForwardedHeader::XForwardedFor,
+            },
             namespace: settings.namespace.clone(),
             cost: settings.cost_header.clone(),
             attributes: settings
@@ -88,7 +92,8 @@ impl AuthReader {
     pub fn check(&self, peer: &Peer, head: &Head<'_>, below: &str) -> Result<AuthCheck, AuthError> {
         let is_trusted = self.trust.is_trusted(peer.whole);
         // Without an address and without another key nothing would be charged: refuse instead of allowing for free.
-        let client = self.trust.client(peer.whole, &head.headers.all("x-forwarded-for")).ok_or(AuthError::NoClient)?;
+        let client =
+            self.trust.client(peer.whole, &head.headers.all(self.trust.header.name())).ok_or(AuthError::NoClient)?;
         // From an untrusted peer only the address of the connection counts.
         let (values, cost) = match is_trusted {
             true => (self.attribute_values(head)?, self.cost(head)?),

@@ -7,15 +7,12 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `client` | the client's address: X-Forwarded-For and trusted proxies |
 //! | `convert` | a check to a request |
 //! | `refuse` | responses to checks that cannot be read |
 
-mod client;
 mod convert;
 mod refuse;
 
-pub use client::ProxyTrust;
 pub(crate) use convert::below_prefix;
 pub use convert::{AuthCheck, AuthReader, PREFIX};
 pub(crate) use refuse::{write_disabled, write_unreadable_head};

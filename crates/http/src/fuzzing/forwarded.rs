@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tollgate_rules::address::{Cidr, parse_ip};
 
-use crate::forward_auth::ProxyTrust;
+use tollgate_identity::ProxyTrust;
 
 /// Input: one byte for the peer and the trusted hops, then X-Forwarded-For fields, one per line.
 pub fn forwarded(data: &[u8]) {
@@ -18,7 +18,7 @@ pub fn forwarded(data: &[u8]) {
     };
     let networks = ["127.0.0.0/8", "::1", "10.0.0.0/8", "2001:db8::/32"];
     let proxies = networks.into_iter().filter_map(|network| Cidr::parse(network).ok()).collect();
-    let trust = ProxyTrust { proxies, hops: usize::from(first >> 2 & 7) };
+    let trust = ProxyTrust { proxies, hops: usize::from(first >> 2 & 7), ..ProxyTrust::default() };
     let fields: Vec<&[u8]> = rest.split(|byte| *byte == b'\n').collect();
     let client = trust.client(peer, &fields);
     assert_eq!(client, reference(&trust, peer, rest), "{:?}", rest.escape_ascii().to_string());

@@ -3,21 +3,23 @@
 //! Pipelined requests are answered in order, one at a time, and their responses are written together. At most one body
 //! is in memory, and never beyond its limit. Every wait for the client has a deadline.
 
-use std::future::poll_fn;
+mod buffers;
+
 use std::io;
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFuture;
-
-use super::render::{self, ConnectionHeader};
-use tollgate_net::{BudgetPermit, Deadline, IDLE_GRACE, ListenerContext, Peer, Stream};
+use tollgate_net::{BudgetPermit, Deadline, IDLE_GRACE, ListenerContext, Peer, Protocol, Stream};
 use tollgate_service::Reply;
 use tollgate_web::h1::{BadChunk, BodyLength, Chunked, ParsedHead, parse};
-use tollgate_web::{Handler, HttpError, h2::PREFACE, handle_or_fail};
+use tollgate_web::h2::{self, PREFACE};
+use tollgate_web::{Buffered, Handler, HttpError, TOO_MANY_CONNECTIONS, handle_or_fail};
+
+use self::buffers::Awaited;
+use super::response::{self, ConnectionHeader};
 
 /// Size of a read. A check takes a quarter of it.
 const READ_BYTES: usize = 2 << 10;
@@ -30,8 +32,40 @@ const IDLE_BUFFER_BYTES: usize = 6 << 10;
 /// How long an idle connection keeps large buffers: a client that sends the next large request at once reuses them.
 const BUFFER_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// HTTP/1.1 framed by hand, and HTTP/2, on a listener; `H` answers the requests.
+pub struct Http<H> {
+    handler: Arc<H>,
+    /// The same handler, for HTTP/2.
+    app: Arc<Buffered<H>>,
+}
+
+impl<H: Handler> Http<H> {
+    /// HTTP with this handler.
+    pub fn new(handler: H) -> Http<H> {
+        let handler = Arc::new(handler);
+        Http { app: Arc::new(Buffered::new(handler.clone())), handler }
+    }
+}
+
+impl<H: Handler> Protocol for Http<H> {
+    async fn serve(&self, stream: Stream, peer: &Peer, context: &ListenerContext) {
+        let Http { handler, app } = self;
+        if h2::is_agreed(&stream) {
+            return h2::serve(Vec::new(), stream, peer, context, app).await;
+        }
+        let connection = Http1Connection::new(stream, peer, context);
+        if let ConnectionEnd::Http2(read, stream) = connection.serve(&**handler).await {
+            h2::serve(read, stream, peer, context, app).await;
+        }
+    }
+
+    fn too_many_connections(&self) -> &'static [u8] {
+        TOO_MANY_CONNECTIONS
+    }
+}
+
 /// A connection and its buffers.
-pub(super) struct Http1Connection<'a> {
+struct Http1Connection<'a> {
     stream: Stream,
     peer: &'a Peer,
     context: &'a ListenerContext,
@@ -56,7 +90,7 @@ pub(super) struct Http1Connection<'a> {
 }
 
 /// How a connection ended.
-pub(super) enum ConnectionEnd {
+enum ConnectionEnd {
     /// Closed.
     Closed,
     /// The client speaks HTTP/2: the bytes already read start with its preface.
@@ -82,7 +116,7 @@ impl From<io::Error> for Stop {
 }
 
 impl<'a> Http1Connection<'a> {
-    pub(super) fn new(stream: Stream, peer: &'a Peer, context: &'a ListenerContext) -> Http1Connection<'a> {
+    fn new(stream: Stream, peer: &'a Peer, context: &'a ListenerContext) -> Http1Connection<'a> {
         Http1Connection {
             stream,
             peer,
@@ -102,7 +136,7 @@ impl<'a> Http1Connection<'a> {
         }
     }
 
-    pub(super) async fn serve<H: Handler>(mut self, handler: &H) -> ConnectionEnd {
+    async fn serve<H: Handler>(mut self, handler: &H) -> ConnectionEnd {
         loop {
             let stop = match self.request(handler).await {
                 Ok(()) => continue,
@@ -116,7 +150,7 @@ impl<'a> Http1Connection<'a> {
                     self.reply.clear();
                     handler.reject(error, &mut self.reply);
                     handler.completed(None, self.reply.status);
-                    render::reply(
+                    response::write(
                         &self.reply,
                         ConnectionHeader::Close,
                         self.head_only,
@@ -191,7 +225,7 @@ impl<'a> Http1Connection<'a> {
         if self.input.is_empty() && self.has_large_buffer() {
             // A client that sends large requests back to back keeps its buffers; they are freed after a pause.
             self.deadline.set(Instant::now() + BUFFER_IDLE_TIMEOUT);
-            match self.read(Wait::NextRequest).await {
+            match self.read(Awaited::NextRequest).await {
                 Err(Stop::Close) if !self.context.drain.has_begun() => self.free_large_buffers(),
                 other => return other,
             }
@@ -201,7 +235,7 @@ impl<'a> Http1Connection<'a> {
             let is_draining = self.context.drain.has_begun();
             let limit = if is_draining { IDLE_GRACE } else { self.context.limits.idle_timeout };
             self.deadline.set(now + limit);
-            self.read(if is_draining { Wait::Rest } else { Wait::NextRequest }).await?;
+            self.read(if is_draining { Awaited::Rest } else { Awaited::NextRequest }).await?;
         } else {
             // Absolute: single bytes and empty lines before the head do not extend it.
             if !self.in_head {
@@ -211,7 +245,7 @@ impl<'a> Http1Connection<'a> {
             let head_start = self.start;
             loop {
                 let old_len = self.input.len();
-                self.read(Wait::Rest).await?;
+                self.read(Awaited::Rest).await?;
                 let (rest, fresh) = (self.input.get(head_start..), self.input.get(old_len..));
                 let (rest, fresh) = (rest.unwrap_or_default(), fresh.unwrap_or_default());
                 // Parse again only after a line end: it may complete the head or make it invalid. Without one, only the
@@ -281,7 +315,7 @@ impl<'a> Http1Connection<'a> {
     }
 
     async fn read_more_body(&mut self) -> Result<(), Stop> {
-        match self.read(Wait::Rest).await {
+        match self.read(Awaited::Rest).await {
             Err(Stop::Close) => Err(Stop::Error(HttpError::TooSlow)), // a late body gets a response
             other => other,
         }
@@ -297,7 +331,7 @@ impl<'a> Http1Connection<'a> {
             (false, true) => ConnectionHeader::KeepAlive,
             (false, false) => ConnectionHeader::Omitted,
         };
-        render::reply(&self.reply, connection, self.head_only, self.context.clock.wall(), &mut self.output);
+        response::write(&self.reply, connection, self.head_only, self.context.clock.wall(), &mut self.output);
         (self.head_only, self.permit) = (false, BudgetPermit::default());
         if closes {
             return Err(Stop::Close);
@@ -307,116 +341,6 @@ impl<'a> Http1Connection<'a> {
         }
         Ok(())
     }
-
-    /// Moves the unconsumed input to the front, and reserves room behind it.
-    fn compact_input(&mut self) {
-        if self.start == self.input.len() {
-            self.input.clear();
-        } else if self.start > 0 {
-            self.input.drain(..self.start);
-        }
-        self.start = 0;
-        if self.input.capacity() - self.input.len() < READ_BYTES / 2 {
-            self.input.reserve(READ_BYTES);
-        }
-    }
-
-    /// Frees large buffers. Only between requests: they may hold part of a body.
-    fn free_large_buffers(&mut self) {
-        for buffer in self.buffers().into_iter().filter(|buffer| buffer.capacity() > IDLE_BUFFER_BYTES) {
-            *buffer = Vec::new();
-        }
-    }
-
-    fn has_large_buffer(&mut self) -> bool {
-        self.buffers().into_iter().any(|buffer| buffer.capacity() > IDLE_BUFFER_BYTES)
-    }
-
-    fn buffers(&mut self) -> [&mut Vec<u8>; 4] {
-        [&mut self.input, &mut self.output, &mut self.body, &mut self.reply.body]
-    }
-
-    /// Reads some bytes before the deadline. A drain that begins shortens the wait for the next request.
-    async fn read(&mut self, wait: Wait) -> Result<(), Stop> {
-        if self.input.capacity() == self.input.len() {
-            self.input.reserve(READ_BYTES);
-        }
-        let Http1Connection {
-            stream,
-            input,
-            deadline,
-            context: ListenerContext { drain, .. },
-            drain_begun,
-            is_drain_polled,
-            ..
-        } = self;
-        let mut read = pin!(stream.read_buf(input));
-        let mut is_draining = false;
-        let read = poll_fn(|cx| {
-            if let Poll::Ready(read) = read.as_mut().poll(cx) {
-                return Poll::Ready(Ok(read));
-            }
-            if !*is_drain_polled {
-                *is_drain_polled = true;
-                let _ = drain_begun.as_mut().poll(cx); // only registers the waker
-            }
-            if wait == Wait::NextRequest && !is_draining && drain.has_begun() {
-                is_draining = true;
-                deadline.set(Instant::now() + IDLE_GRACE);
-            }
-            deadline.poll(cx).map(|()| Err(Stop::Close))
-        });
-        match read.await?? {
-            0 => Err(Stop::Gone),
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes the output before the deadline.
-    async fn flush(&mut self) -> Result<(), Stop> {
-        if self.output.is_empty() {
-            return Ok(());
-        }
-        let Http1Connection { stream, output, deadline, context: ListenerContext { limits, budget, .. }, .. } = self;
-        let mut written = 0;
-        let mut permit = None;
-        poll_fn(|cx| {
-            while let Some(rest) = output.get(written..).filter(|rest| !rest.is_empty()) {
-                match pin!(&mut *stream).poll_write(cx, rest) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(Stop::Gone)),
-                    Poll::Ready(Ok(some)) => written += some,
-                    Poll::Ready(Err(_)) => return Poll::Ready(Err(Stop::Gone)),
-                    Poll::Pending => {
-                        if permit.is_none() {
-                            // Unread responses count towards the byte budget.
-                            permit = budget.reserve(rest.len() as u64);
-                            if permit.is_none() {
-                                return Poll::Ready(Err(Stop::Gone));
-                            }
-                            deadline.set(Instant::now() + limits.write_timeout);
-                        }
-                        return deadline.poll(cx).map(|()| Err(Stop::Gone));
-                    }
-                }
-            }
-            Poll::Ready(Ok(()))
-        })
-        .await?;
-        output.clear();
-        if matches!(stream, Stream::Tls(_)) {
-            timeout(limits.write_timeout, stream.flush()).await.map_err(|_| Stop::Gone)??;
-        }
-        Ok(())
-    }
-}
-
-/// What a read waits for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    /// The next request: a drain that begins shortens the wait.
-    NextRequest,
-    /// The rest of a request, or the next one during a drain.
-    Rest,
 }
 
 /// The framing of a message, kept after its head is consumed.

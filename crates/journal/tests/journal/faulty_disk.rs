@@ -49,12 +49,12 @@ impl JournalDisk for FaultyDisk {
         Ok(self.disk.open()?.map(|file| self.wrap(file)))
     }
 
-    fn create(&self) -> io::Result<FaultyFile> {
-        Ok(self.wrap(self.disk.create()?))
-    }
-
     fn create_next(&self) -> io::Result<FaultyFile> {
         Ok(self.wrap(self.disk.create_next()?))
+    }
+
+    fn install(&self) -> io::Result<()> {
+        self.disk.install()
     }
 
     fn replace(&self) -> io::Result<()> {

@@ -123,16 +123,37 @@ fn zeros_and_blocks_of_another_file_at_the_end_are_a_torn_tail() {
 }
 
 #[test]
-fn a_header_that_was_not_written_in_full_is_an_empty_journal() {
+fn an_emptied_journal_is_refused_and_left_as_it_is() {
     let (_dir, path) = directory();
+    written(&path, 3);
+    let whole = fs::read(&path).unwrap();
     for len in [0, 1, HEADER - 1] {
-        fs::write(&path, vec![7; len]).unwrap();
-        let (mut journal, report, _) = open(&path);
-        assert_eq!(report, JournalReport::default());
-        journal.append(&[at(1, 1)]).unwrap();
-        drop(journal);
-        assert_eq!(open(&path).2, Usage::from([(1, 1)]));
+        fs::write(&path, &whole[..len]).unwrap();
+        let (kind, text) = refused(&path, CONFIG);
+        assert_eq!(kind, JournalErrorKind::Emptied);
+        assert!(text.contains("was emptied: restore the file from a backup, or remove it"), "{text}");
+        assert_eq!(fs::read(&path).unwrap().len(), len);
     }
+}
+
+#[test]
+fn one_of_two_processes_creates_the_journal() {
+    let (_dir, path) = directory();
+    let (mut first, ..) = open(&path);
+    let (mut second, ..) = open(&path);
+    first.claim().unwrap();
+    first.claim().unwrap();
+    assert_eq!(second.claim().map_err(|error| error.kind), Err(JournalErrorKind::InUse));
+    assert!(second.append(&[at(2, 2)]).is_err(), "and writes nothing into it");
+    first.append(&[at(1, 1)]).unwrap();
+    drop(first);
+    assert_eq!(
+        second.claim().map_err(|error| error.kind),
+        Err(JournalErrorKind::InUse),
+        "its state is not that of the file"
+    );
+    drop(second);
+    assert_eq!(open(&path).2, Usage::from([(1, 1)]));
 }
 
 #[test]

@@ -36,7 +36,12 @@ impl Caller {
 
     /// Gets a page.
     pub fn get(&mut self, path: &str) -> io::Result<String> {
-        self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
+        self.get_with(path, "")
+    }
+
+    /// Gets a page, with header lines of the caller.
+    pub fn get_with(&mut self, path: &str, fields: &str) -> io::Result<String> {
+        self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n").as_bytes())?;
         Ok(String::from_utf8_lossy(&self.answer()?).into_owned())
     }
 

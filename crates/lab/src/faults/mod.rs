@@ -6,6 +6,7 @@ mod conclude;
 mod lab;
 mod load;
 mod node;
+mod reserving;
 mod rows;
 pub mod rules;
 mod table;

@@ -60,7 +60,10 @@ impl TestNode {
             command.args(["--http", &format!("127.0.0.1:{}", start.port), "--node", start.name]);
             command.args(["--max-connections-per-address", "100000", "--drain-delay", "0s"]);
             // Do not use a database of the user who runs the test.
-            command.args(["--db", "off"]).arg("--state-dir").arg(file("state"));
+            if !start.arguments.iter().any(|argument| argument == "--db") {
+                command.args(["--db", "off"]);
+            }
+            command.arg("--state-dir").arg(file("state"));
             if start.store != "memory" {
                 command.args(["--store", start.store]);
             }
@@ -125,6 +128,12 @@ impl TestNode {
         });
         let value = |line: &str| Some(line.rsplit(' ').next()?.parse::<f64>().ok()? as u64);
         lines.filter_map(|line| Some((line.to_owned(), value(line)?))).collect()
+    }
+
+    /// A page of the admin API, or its refusal; empty without an answer.
+    pub fn admin_get(&self, path: &str, token: &str) -> String {
+        let fields = format!("Authorization: Bearer {token}\r\n");
+        Caller::connect(self.admin).and_then(|mut caller| caller.get_with(path, &fields)).unwrap_or_default()
     }
 
     /// Whether `/ready` reports ready.

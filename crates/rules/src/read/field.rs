@@ -9,11 +9,13 @@ use crate::problem::{ParseError, Problem, Problems, quote, short};
 use crate::yaml::{YamlKind, YamlNode, is_blank};
 
 /// Path from the root to a value; formatted only for a problem.
-#[derive(Clone, Copy)]
-pub(crate) enum FieldPath<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum FieldPath<'a> {
     /// The root, by its name: `file`, `rule`, ...
     Root(&'static str),
+    /// A field of a map.
     Field(&'a FieldPath<'a>, &'a str),
+    /// An item of a list, counted from 0.
     Item(&'a FieldPath<'a>, usize),
 }
 
@@ -39,27 +41,32 @@ impl FieldPath<'_> {
 }
 
 /// A value and its path.
-#[derive(Clone, Copy)]
-pub(crate) struct FieldValue<'a> {
-    pub(crate) node: &'a YamlNode,
-    pub(crate) path: FieldPath<'a>,
+#[derive(Clone, Copy, Debug)]
+pub struct FieldValue<'a> {
+    /// The value.
+    pub node: &'a YamlNode,
+    /// Its path.
+    pub path: FieldPath<'a>,
 }
 
 impl<'a> FieldValue<'a> {
-    pub(crate) fn position(&self) -> SourcePosition {
+    /// Where the value starts.
+    pub fn position(&self) -> SourcePosition {
         self.node.position()
     }
 
     /// A problem with this value.
-    pub(crate) fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
+    pub fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
         Problem::error(code, self.position(), self.path, message)
     }
 
-    pub(crate) fn fault(&self, code: &'static str, fault: ParseError) -> Problem {
+    /// The problem of a value that cannot be parsed.
+    pub fn fault(&self, code: &'static str, fault: ParseError) -> Problem {
         self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
     }
 
-    pub(super) fn mismatch(&self, wanted: &str, help: impl Into<String>) -> Problem {
+    /// The problem of a value of another kind than `wanted`.
+    pub fn mismatch(&self, wanted: &str, help: impl Into<String>) -> Problem {
         let found = match &self.node.kind {
             YamlKind::Scalar { text, quoted: false } if is_blank(text) => {
                 let message = format!("{} is blank, and should be {wanted}", self.path.title());
@@ -73,7 +80,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// The items of a list; empty after a problem.
-    pub(crate) fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = FieldValue<'_>> {
+    pub fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = FieldValue<'_>> {
         let items: &[YamlNode] = match &self.node.kind {
             YamlKind::List(items) => items,
             _ => {
@@ -86,7 +93,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// The items of a list, or the value itself.
-    pub(crate) fn one_or_more(&self) -> Vec<FieldValue<'_>> {
+    pub fn one_or_more(&self) -> Vec<FieldValue<'_>> {
         match &self.node.kind {
             YamlKind::List(items) => items
                 .iter()
@@ -98,7 +105,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// Text that is not blank.
-    pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
+    pub fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         match &self.node.kind {
             YamlKind::Scalar { text, quoted } if (*quoted && !text.is_empty()) || !is_blank(text) => Some(text),
             YamlKind::Scalar { text, quoted } if *quoted && text.is_empty() => {
@@ -114,7 +121,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// A plain base-10 integer within a range (RELIABILITY Y04).
-    pub(crate) fn integer(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
+    pub fn integer(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let (low, high) = (range.start(), range.end());
         let help = format!(
             "a whole number from {low} to {high}: digits only, no quotes, sign, `_`, leading zero, dot or exponent"
@@ -143,7 +150,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// `true` or `false`.
-    pub(crate) fn boolean(&self, problems: &mut Problems) -> Option<bool> {
+    pub fn boolean(&self, problems: &mut Problems) -> Option<bool> {
         match &self.node.kind {
             YamlKind::Scalar { text, quoted: false } if text == "true" => Some(true),
             YamlKind::Scalar { text, quoted: false } if text == "false" => Some(false),
@@ -155,7 +162,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// One of the given words.
-    pub(crate) fn choice<T: Copy>(&self, choices: &[(&'static str, T)], problems: &mut Problems) -> Option<T> {
+    pub fn choice<T: Copy>(&self, choices: &[(&'static str, T)], problems: &mut Problems) -> Option<T> {
         let text = self.text(problems)?;
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
             return Some(*choice);
@@ -167,7 +174,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// A duration within a range of nanoseconds.
-    pub(crate) fn duration(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
+    pub fn duration(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let text = match &self.node.kind {
             YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => text,
             _ => {
@@ -194,7 +201,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// A whole number of percent, written with its sign: `20%`.
-    pub(crate) fn percent(&self, range: std::ops::RangeInclusive<u32>, problems: &mut Problems) -> Option<u32> {
+    pub fn percent(&self, range: std::ops::RangeInclusive<u32>, problems: &mut Problems) -> Option<u32> {
         let text = self.text(problems)?;
         let digits = text.strip_suffix('%').filter(|digits| is_digits(digits) && !digits.starts_with('0'));
         match digits.and_then(|digits| digits.parse().ok()).filter(|number| range.contains(number)) {

@@ -7,20 +7,17 @@ use crate::problem::{Problem, Problems, quote};
 use crate::yaml::YamlKind;
 
 /// The fields of a map, read one by one.
-pub(crate) struct MapFields<'a> {
-    pub(crate) value: FieldValue<'a>,
+#[derive(Debug)]
+pub struct MapFields<'a> {
+    /// The map.
+    pub value: FieldValue<'a>,
     known: bool,
     allowed: &'static [&'static str],
 }
 
 impl<'a> FieldValue<'a> {
     /// The fields of a map; none after a problem.
-    pub(crate) fn fields(
-        self,
-        allowed: &'static [&'static str],
-        example: &str,
-        problems: &mut Problems,
-    ) -> MapFields<'a> {
+    pub fn fields(self, allowed: &'static [&'static str], example: &str, problems: &mut Problems) -> MapFields<'a> {
         let YamlKind::Map(entries) = &self.node.kind else {
             problems.push(self.mismatch("a map", format!("write for example `{example}`")));
             return MapFields { value: self, known: false, allowed };
@@ -37,16 +34,17 @@ impl<'a> FieldValue<'a> {
 
 impl MapFields<'_> {
     /// Whether the value is a map; otherwise missing fields are not reported.
-    pub(crate) fn known(&self) -> bool {
+    pub fn known(&self) -> bool {
         self.known
     }
 
-    pub(crate) fn get(&self, name: &'static str) -> Option<FieldValue<'_>> {
+    /// The field of this name.
+    pub fn get(&self, name: &'static str) -> Option<FieldValue<'_>> {
         self.value.node.get(name).map(|node| FieldValue { node, path: FieldPath::Field(&self.value.path, name) })
     }
 
     /// The field; a problem if it is missing.
-    pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<FieldValue<'_>> {
+    pub fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<FieldValue<'_>> {
         let found = self.get(name);
         if found.is_none() && self.known && !self.is_misspelt(name) {
             let message = format!("{} has no `{name}`", self.value.path.title());

@@ -28,6 +28,7 @@ use crate::rule_sources::{RulePublisher, RuleSourceState};
 use tollgate_admin::{DatabaseHealth, ModeScope, ModeState, ModeSwitch, NodeStatus, StoreServer};
 use tollgate_config::Config;
 use tollgate_service::admin_tokens::AdminTokens;
+use tollgate_service::api_keys::ApiKeys;
 use tollgate_service::store::ConfiguredStore;
 use tollgate_telemetry::ShardFigures;
 
@@ -42,6 +43,8 @@ pub(crate) struct ControlPlaneParts {
     pub(crate) engine: Arc<Engine<ConfiguredStore>>,
     pub(crate) publisher: Arc<RulePublisher>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Filled with the API keys of the database.
+    pub(crate) api_keys: Arc<ApiKeys>,
     /// The key of the digests in client directories.
     pub(crate) secret: Secret,
     /// From `secret_file`: with the secret of the database, the source of the site key.
@@ -54,6 +57,8 @@ pub(crate) struct ControlPlaneParts {
 pub(crate) struct ControlPlane {
     pub(crate) control: Option<Control>,
     pub(crate) tokens: Arc<AdminTokens>,
+    /// The API keys of clients: what gateways look up.
+    pub(crate) api_keys: Arc<ApiKeys>,
     pub(crate) mode_switch: Arc<ModeSwitch>,
     pub(crate) first_token: Option<FirstToken>,
     feed: Option<Arc<ChangeFeed>>,
@@ -99,6 +104,7 @@ impl ControlPlane {
         ControlPlane {
             control: None,
             tokens: Arc::default(),
+            api_keys: parts.api_keys.clone(),
             mode_switch: Arc::new(mode_switch),
             first_token: None,
             feed: None,
@@ -137,10 +143,11 @@ impl ControlPlane {
     /// Applies what the feed loaded.
     fn adopt(&self) -> Adopt {
         let (parts, tokens, mode_switch) = (self.parts.clone(), self.tokens.clone(), self.mode_switch.clone());
-        let (mode_file, secret) = (self.mode_file.clone(), self.secret.clone());
+        let (mode_file, secret, api_keys) = (self.mode_file.clone(), self.secret.clone(), self.api_keys.clone());
         Arc::new(move |loaded: Arc<LoadedState>| {
             let in_force = parts.publisher.database(loaded.clone());
             tokens.replace(loaded.tokens.to_vec(), loaded.read_at);
+            api_keys.replace(&loaded.api_keys);
             let stored = ModeState { mode: loaded.state.mode, since: loaded.state.mode_since, scope: ModeScope::Fleet };
             let before = mode_switch.setting();
             if mode_switch.set(stored) == stored && before != stored {

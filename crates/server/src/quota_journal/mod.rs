@@ -8,7 +8,8 @@
 //! | `writer` | the thread that flushes four times a second, and once more at the end |
 //! | `metrics` | its metrics |
 //!
-//! Files are created by the first usage of a quota: a node without quotas leaves no trace.
+//! Files are created at the start of a node that has quotas, else by the first usage of one: a node without quotas leaves
+//! no trace.
 
 mod files;
 mod flush;

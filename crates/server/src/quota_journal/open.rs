@@ -1,7 +1,9 @@
 //! Reads the journal into the store, before anything is served.
 
-use anyhow::{Context, Result};
-use tollgate_journal::{FileDisk, Journal, JournalConfig, JournalReport};
+use std::io::ErrorKind;
+
+use anyhow::{Context, Result, bail};
+use tollgate_journal::{FileDisk, Journal, JournalConfig, JournalErrorKind, JournalReport};
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_store::{Memory, RestoredQuotas};
 use tracing::{error, info, warn};
@@ -27,6 +29,10 @@ impl OpenedQuotaJournal {
         memory: &Memory,
     ) -> Result<OpenedQuotaJournal> {
         memory.track_quotas();
+        if !files.journal.exists() && files.secret.exists() {
+            let journal = files.journal.display();
+            warn!(%journal, "the secret of a quota journal is there, the journal is not: quotas start unused");
+        }
         let config = JournalConfig { fingerprint: keys.journal_fingerprint(), salt: secrets::random()? };
         let mut restored = RestoredQuotas::default();
         let restore = |records: &[_]| {
@@ -39,6 +45,28 @@ impl OpenedQuotaJournal {
             .context("usage of quotas cannot be restored")?;
         log_restored(&files, report, restored, memory.quota_buckets());
         Ok(OpenedQuotaJournal { journal, files, is_secret_new })
+    }
+
+    /// Creates the files now rather than with the first usage, so that a second process in the same directory does not
+    /// start. A disk that cannot be written yet is left to the writer, which tries again and reports it.
+    pub(crate) fn claim(&mut self, keys: &SecretKeys) -> Result<()> {
+        let prepared = self.files.create_directory().and_then(|()| match self.is_secret_new {
+            true => keys.keep(&self.files.secret),
+            false => Ok(()),
+        });
+        match prepared {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Ok(()),
+            Err(_) => {
+                bail!("another process has just started with {}: start this one again", self.files.secret.display())
+            }
+            Ok(()) => self.is_secret_new = false,
+        }
+        match self.journal.claim() {
+            Err(error) if matches!(error.kind, JournalErrorKind::InUse) => {
+                Err(error).context("usage of quotas cannot be kept")
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod generation_numbers;
 mod limits;
 mod listed;
 mod metrics;
+mod plans;
 mod publisher;
 mod reloader;
 mod rule_source;

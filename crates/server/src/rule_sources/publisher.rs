@@ -34,6 +34,7 @@ use super::error::RuleSourceError;
 use super::file::Written;
 use super::generation_numbers::GenerationNumbers;
 use super::listed;
+use super::plans::{self, has_plan, switched};
 
 /// Most hidden rules that are listed.
 const HIDDEN_LISTED_MAX: usize = 100;
@@ -194,7 +195,10 @@ impl RulePublisher {
             let (settings, rules) = match file.filter(|file| file.namespace == *name) {
                 Some(file) => {
                     known = true;
-                    (switched(file, &namespace.settings), beside(file, &namespace.rules, &mut hidden))
+                    let mut together = switched(file, &namespace.settings);
+                    let mut rules = beside(file, &namespace.rules, &mut hidden);
+                    plans::join(file, &namespace.settings, &mut together, &mut rules);
+                    (together, rules)
                 }
                 None => (Cow::Borrowed(&*namespace.settings), Cow::Borrowed(namespace.rules.as_slice())),
             };
@@ -290,21 +294,6 @@ impl Assembled<'_> {
     fn part(&self) -> NamespaceRules<'_> {
         NamespaceRules { file: &self.file, rules: &self.rules, directories: self.directories }
     }
-}
-
-/// The file with the modes that the database sets for rules of its namespace, and with the plans of the database that the
-/// file does not have. A default plan of the file comes first.
-fn switched<'a>(file: &'a RuleFile, database: &RuleFile) -> Cow<'a, RuleFile> {
-    if database.modes.is_empty() && database.plans.is_empty() {
-        return Cow::Borrowed(file);
-    }
-    let beside = database.plans.iter().filter(|plan| !has_plan(file, &plan.name)).cloned();
-    let plans = file.plans.iter().cloned().chain(beside).collect();
-    Cow::Owned(RuleFile { modes: database.modes.clone(), plans, ..file.clone() })
-}
-
-fn has_plan(file: &RuleFile, name: &str) -> bool {
-    file.plans.iter().any(|plan| plan.name == name)
 }
 
 /// The rules of the database that the file does not hide by name.

@@ -3,6 +3,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod api_keys;
 mod browsers;
 mod clients;
 mod corpus;
@@ -18,4 +19,5 @@ mod rig;
 mod rules;
 mod secrets;
 mod tokens;
+mod usage;
 mod violations;

@@ -100,7 +100,7 @@ fn path(endpoint: &AdminEndpoint) -> String {
         "{grant_id}" => "fixture",
         "{client_key}" => "key:fixture",
         "{generation}" => "1",
-        "{token_id}" => "nobody",
+        "{token_id}" | "{key_id}" => "nobody",
         part => part,
     };
     let path = endpoint.path.split('/').map(fill).collect::<Vec<&str>>().join("/");
@@ -140,6 +140,8 @@ fn body(endpoint: &AdminEndpoint, until: &str) -> (&'static str, String) {
         "PlanInput" => json!({ "plan_id": "new" }),
         "PlanBody" | "PlanPatch" => json!({ "description": "other" }),
         "TokenInput" => json!({ "name": "made", "role": "viewer", "namespaces": ["other"] }),
+        "KeyInput" => json!({ "client_key": "key:new" }),
+        "KeyRotation" => json!({ "overlap": "1h" }),
         "ModeInput" | "RuleModeInput" => json!({ "mode": "enforce" }),
         "ExplainInput" => json!({ "client_key": "user:1" }),
         other => panic!("no example of {other}"),

@@ -114,7 +114,7 @@ impl Rig {
             allowed_hosts: setup.hosts,
             metrics: setup.metrics,
             secret: [7; 32],
-            site_key: Some([9; 32]),
+            site_key: [9; 32],
         };
         let admin = AdminApi::new(pages, config);
         let (limits, drain) = (NetLimits::default(), Drain::default());

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 use tollgate_config::{Config, StoreSettings};
+use tollgate_lab::patience::eventually;
 use tollgate_lab::redis::RedisServer;
 
 use crate::rig::{Rig, call};
+
+/// How long a node has until it notices.
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A node over this store.
 pub async fn node(redis: &RedisServer, rules: &str) -> Rig {
@@ -40,14 +43,7 @@ impl Rig {
 
     /// Waits until a check is decided in this mode.
     pub async fn until_mode(&self, body: &str, mode: &str) -> Value {
-        let start = Instant::now();
-        loop {
-            let answer = self.check(body).await;
-            if answer["mode"] == mode {
-                return answer;
-            }
-            assert!(start.elapsed() < Duration::from_secs(20), "still {answer}");
-            sleep(Duration::from_millis(20)).await;
-        }
+        let ask = async || Some(self.check(body).await).filter(|answer| answer["mode"] == mode);
+        eventually(mode, PATIENCE, ask).await
     }
 }

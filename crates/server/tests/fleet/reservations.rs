@@ -97,3 +97,40 @@ async fn reservations_in_a_cluster_agree_with_their_vectors() {
     let cluster = RedisCluster::start();
     agrees(&pair(&cluster.url()).await).await;
 }
+
+/// How often Redis ran a script.
+fn script_calls(redis: &RedisServer) -> u64 {
+    let statistics = redis.client().fields(&["INFO", "commandstats"]);
+    let calls = |command: &str| {
+        let line = statistics.get(command)?;
+        line.split(',').find_map(|part| part.strip_prefix("calls="))?.parse::<u64>().ok()
+    };
+    ["cmdstat_evalsha", "cmdstat_eval"].into_iter().filter_map(calls).sum()
+}
+
+const FOUR: &str = "key_by: client_key
+rules:
+  - { name: requests, limit: { requests: 100, window: 1m } }
+  - { name: input, meter: input_tokens, limit: { amount: 30000, window: 1m, algorithm: fixed_window } }
+  - { name: credits, meter: output_tokens, quota: { amount: 100000, every: month } }
+  - { name: streams, limit: { algorithm: concurrency, slots: 3, slot_ttl: 60s } }
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_meters_and_a_slot_are_one_script_call() {
+    let redis = RedisServer::start();
+    let node = Rig::open(FOUR, |config, _| *config = Config { store: store(&redis.url()), ..config.clone() }).await;
+    let reserve = async || {
+        let body = json!({ "client_key": "user:1", "costs": { "input_tokens": 10, "output_tokens": 20 } });
+        node.post("/v1/reserve", &body.to_string()).await.json()
+    };
+    assert_eq!(reserve().await["allowed"], json!(true)); // loads the script
+    let before = script_calls(&redis);
+    let answer = reserve().await;
+    assert_eq!((&answer["allowed"], answer["rules"].as_array().map(Vec::len)), (&json!(true), Some(4)), "{answer}");
+    assert_eq!(script_calls(&redis) - before, 1);
+    let receipt = answer["reservation"].clone();
+    let more = json!({ "reservation": receipt, "costs": { "output_tokens": 5 } });
+    assert_eq!(node.post("/v1/extend", &more.to_string()).await.json()["allowed"], json!(true));
+    assert_eq!(script_calls(&redis) - before, 2, "an extension with its turn and its slot, too");
+}

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tollgate_config::{Config, StoreSettings};
+use tollgate_lab::patience::eventually;
 use tollgate_lab::redis::RedisServer;
 
 use crate::log::Log;
-use crate::node::{node, store};
+use crate::node::{PATIENCE, node, store};
 use crate::rig::{Rig, call};
 
 const RULES: &str = "
@@ -23,26 +24,24 @@ const LOCAL: &str = r#"{"client_key":"user:1","tier":"local"}"#;
 
 /// What `/ready` says once it says this about being degraded; an answer is good for a quarter of a second.
 async fn ready(rig: &Rig, degraded: bool) -> Value {
-    let start = Instant::now();
-    loop {
+    let ask = async || {
         let answer = call(&rig.admin, "GET", "/ready", "", "").await;
         let body = answer.json();
         assert_eq!((answer.status, &body["ready"]), (200, &true.into()), "{body}");
-        if body["degraded"] == degraded {
-            return body;
-        }
-        assert!(start.elapsed() < Duration::from_secs(20), "still {body}");
-        sleep(Duration::from_millis(50)).await;
-    }
+        Some(body).filter(|body| body["degraded"] == degraded)
+    };
+    eventually(if degraded { "degraded" } else { "no longer degraded" }, PATIENCE, ask).await
 }
 
 /// Waits until the node has left the mark by which it knows the data again.
 async fn until_watched(redis: &RedisServer) {
-    let start = Instant::now();
-    while redis.client().call(&["KEYS", "tg:*epoch*"]).array().is_none_or(<[_]>::is_empty) {
-        assert!(start.elapsed() < Duration::from_secs(20), "nobody watches the store");
-        sleep(Duration::from_millis(20)).await;
-    }
+    until_key(redis, "tg:*epoch*").await;
+}
+
+/// Waits until the store has a key of this pattern.
+async fn until_key(redis: &RedisServer, pattern: &str) {
+    let has = || redis.client().call(&["KEYS", pattern]).array().is_some_and(|keys| !keys.is_empty());
+    eventually(pattern, PATIENCE, async || has().then_some(())).await;
 }
 
 #[tokio::test]
@@ -138,11 +137,7 @@ async fn nodes_that_start_after_the_data_was_lost_count_with_the_others() {
     old.check(LOCAL).await;
     redis.kill();
     redis.restart();
-    let start = Instant::now();
-    while redis.client().call(&["KEYS", "tg:*secret"]).array().is_none_or(<[_]>::is_empty) {
-        assert!(start.elapsed() < Duration::from_secs(20), "the secret does not come back");
-        sleep(Duration::from_millis(20)).await;
-    }
+    until_key(&redis, "tg:*secret").await;
     let new = node(&redis, RULES).await;
     let key = |explained: Value| explained["rules"][0]["store_key"].clone();
     let (one, other) = (old.post("/v1/explain", LOCAL).await.json(), new.post("/v1/explain", LOCAL).await.json());
@@ -162,11 +157,8 @@ fn with_secret(url: &str, secret: Option<&str>) -> impl Future<Output = Rig> {
 }
 
 async fn until_mismatch(rig: &Rig, expected: f64) {
-    let start = Instant::now();
-    while rig.figure("tollgate_fleet_secret_mismatch").await != expected {
-        assert!(start.elapsed() < Duration::from_secs(20), "the gauge is not {expected}");
-        sleep(Duration::from_millis(50)).await;
-    }
+    let ask = async || (rig.figure("tollgate_fleet_secret_mismatch").await == expected).then_some(());
+    eventually("the gauge of other secrets", PATIENCE, ask).await;
 }
 
 /// Nodes with different secrets share nothing, however well the store works: that is told, to logs and metrics.
@@ -179,12 +171,7 @@ async fn nodes_with_different_secrets_are_told_that_they_count_apart() {
         let first = first.map(|text| format!("{text}, and more"));
         let redis = RedisServer::start();
         let old = with_secret(&redis.url(), first.as_deref()).await;
-        let fingerprint = || redis.client().call(&["GET", "tg:{AAA}fingerprint"]).text().map(<[u8]>::to_vec);
-        let start = Instant::now();
-        while fingerprint().is_none() {
-            assert!(start.elapsed() < Duration::from_secs(20), "no fingerprint");
-            sleep(Duration::from_millis(20)).await;
-        }
+        until_key(&redis, "tg:{AAA}fingerprint").await;
         let ttl = redis.client().number(&["PTTL", "tg:{AAA}fingerprint"]);
         assert!((1..=60_000).contains(&ttl), "goes by itself: {ttl}");
         let twin = with_secret(&redis.url(), first.as_deref()).await;
@@ -251,16 +238,12 @@ async fn f61_nodes_that_decide_by_other_rules_are_named() {
     let other = RULES.replace("requests: 100,", "requests: 99,");
     assert_ne!(other, RULES);
     let (one, two) = (named("one", RULES).await, named("two", &other).await);
-    let start = Instant::now();
     for (node, other) in [(&one, "two"), (&two, "one")] {
         let line = format!("tollgate_fleet_rules_differ{{node=\"{other}-"); // names have a random end
-        loop {
+        let ask = async || {
             let page = String::from_utf8(call(&node.admin, "GET", "/metrics", "", "").await.body).expect("text");
-            if page.lines().any(|own| own.starts_with(&line)) {
-                break;
-            }
-            assert!(start.elapsed() < Duration::from_secs(60), "{line} is missing in\n{page}");
-            sleep(Duration::from_millis(100)).await;
-        }
+            page.lines().any(|own| own.starts_with(&line)).then_some(())
+        };
+        eventually(&line, Duration::from_secs(60), ask).await;
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tollgate_config::Config;
+use tollgate_lab::patience::eventually;
 use tollgate_net::NetLimits;
 use tollgate_net::tls::{Tls, TlsFiles};
 
@@ -133,11 +134,8 @@ async fn http_2_is_agreed_on_in_the_handshake() {
 
 /// Waits until new connections are shown this certificate.
 async fn until_shown(connector: &TlsConnector, house: &House, pair: &Pair) {
-    let since = Instant::now();
-    while shown(&connect(connector, house.data).await) != *pair.cert.der() {
-        assert!(since.elapsed().as_secs() < 20, "the new certificate is not picked up");
-        sleep(ms(20)).await;
-    }
+    let ask = async || (shown(&connect(connector, house.data).await) == *pair.cert.der()).then_some(());
+    eventually("the new certificate", ms(20_000), ask).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

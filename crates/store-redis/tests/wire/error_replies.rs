@@ -9,22 +9,11 @@ use tollgate_store::StoreErrorKind::{Indeterminate, Refused, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::BucketKey;
-use tollgate_store_redis::{ErrorCode, Login, Password, Primary, Redirect, RedisConfig};
+use tollgate_store_redis::{ErrorCode, Login, Password, Redirect, RedisConfig};
 
-use crate::house::{PATIENT, config, consume, request, take, until, used, warm};
+use crate::house::{PATIENT, config, consume, recovered, request, take, until, used, warm};
 
 const WITHIN: Span = Span::from_millis(25);
-
-async fn recovered(primary: &Primary) {
-    for _ in 0..4000 {
-        if primary.health().phase == Phase::Closed {
-            return;
-        }
-        let _ = take(primary, consume(999), WITHIN).await;
-        sleep(Duration::from_millis(5)).await;
-    }
-    panic!("still not recovered: {:?}", primary.health());
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f22_forgotten_scripts_are_sent_once_per_loss() {

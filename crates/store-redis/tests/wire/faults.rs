@@ -10,22 +10,10 @@ use tollgate_store::StoreErrorKind::{Indeterminate, Saturated, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::{Primary, RedisConfig};
 
-use crate::house::{PATIENT, config, consume, take, until, used, warm};
+use crate::house::{PATIENT, config, consume, recovered, take, until, used, warm};
 use crate::proxy::{Mode, Proxy};
 
 const WITHIN: Span = Span::from_millis(25);
-
-/// Sends requests until the breaker lets one pass and the server answers.
-async fn recovered(primary: &Primary) {
-    for _ in 0..4000 {
-        if primary.health().phase == Phase::Closed {
-            return;
-        }
-        let _ = take(primary, consume(999), WITHIN).await;
-        sleep(Duration::from_millis(5)).await;
-    }
-    panic!("still not recovered: {:?} {:?}", primary.health(), primary.stats());
-}
 
 /// Asks every bucket at once; each has been used as often as its number says.
 async fn replies_match_their_requests(primary: &Primary) {

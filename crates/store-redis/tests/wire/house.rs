@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Span, Time};
+use tollgate_lab::patience::eventually;
 use tollgate_store::{MonotonicClock, StoreError, StoreErrorKind};
+use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
@@ -90,28 +92,30 @@ pub async fn take(primary: &Primary, charge: Charge, within: Span) -> Result<boo
 /// Units used in a bucket, by the server's state.
 pub async fn used(primary: &Primary, bucket: u64) -> u64 {
     let charge = peek(bucket);
-    for _ in 0..20 {
-        match primary.ask(request(charge), BucketKey::of(&charge).slot(), PATIENT).await {
-            Ok(ScriptAnswer::Taken { outcomes, .. }) => return outcomes[0].used,
-            // A probe with a shorter timeout ended the connection; a read may be repeated.
-            Err(Failure::Store(error)) if error.kind != StoreErrorKind::Refused => {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            answer => panic!("{answer:?}"),
-        }
-    }
-    panic!("no answer after twenty tries");
+    let ask = async || match primary.ask(request(charge), BucketKey::of(&charge).slot(), PATIENT).await {
+        Ok(ScriptAnswer::Taken { outcomes, .. }) => Some(outcomes[0].used),
+        // A probe with a shorter timeout ended the connection; a read may be repeated.
+        Err(Failure::Store(error)) if error.kind != StoreErrorKind::Refused => None,
+        answer => panic!("{answer:?}"),
+    };
+    eventually("the units in use", Duration::from_secs(20), ask).await
 }
 
 /// Waits for a condition that tasks of this runtime bring about, by polling it while they run.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..2000 {
-        if holds() {
-            return;
+    eventually(what, Duration::from_secs(10), async || holds().then_some(())).await;
+}
+
+/// Sends requests until the breaker lets one pass and the server answers.
+pub async fn recovered(primary: &Primary) {
+    let ask = async || {
+        if primary.health().phase == Phase::Closed {
+            return Some(());
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("{what}, still not after ten seconds");
+        let _ = take(primary, consume(999), Span::from_millis(25)).await;
+        None
+    };
+    eventually("the breaker closes", Duration::from_secs(60), ask).await;
 }
 
 pub fn now() -> Time {

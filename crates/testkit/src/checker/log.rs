@@ -38,13 +38,17 @@ impl LoggedDecision {
     }
 }
 
-/// Reads all lines of a file, or fails on the first malformed one. A last line without a newline was cut off by a crash
+/// Reads all decisions of a file, or fails on the first malformed line. Lines about settlements, which decide nothing, are
+/// left out. A last line without a newline was cut off by a crash
 /// and is left out: its decision never reached a caller.
 pub fn read(path: &Path) -> Result<Vec<LoggedDecision>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
     let lines = whole.lines().enumerate();
-    lines.map(|(number, line)| read_line(line).map_err(|what| format!("line {}: {what}: {line}", number + 1))).collect()
+    let decisions = lines.filter(|(_, line)| !line.contains(",\"settlement\":") && !line.contains(",\"unanswered\":"));
+    decisions
+        .map(|(number, line)| read_line(line).map_err(|what| format!("line {}: {what}: {line}", number + 1)))
+        .collect()
 }
 
 /// One line.

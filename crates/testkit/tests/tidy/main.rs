@@ -25,6 +25,7 @@ mod sleeps;
 mod sources;
 mod spdx;
 mod tree;
+mod walks;
 mod whitespace;
 mod words;
 

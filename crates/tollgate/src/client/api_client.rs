@@ -140,9 +140,11 @@ async fn send_call(
     let (head, body) = response.into_parts();
     let header = |name: HeaderName| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media, etag) = (header(CONTENT_TYPE).unwrap_or_default(), header(ETAG));
+    let next_cursor = header(HeaderName::from_static("next-cursor"));
     match Limited::new(body, call.response_bytes_max).collect().await {
         Ok(body) => {
-            Ok(ApiResponse { from: target.to_string(), status: head.status, media, etag, body: body.to_bytes() })
+            let (from, status) = (target.to_string(), head.status);
+            Ok(ApiResponse { from, status, media, etag, next_cursor, body: body.to_bytes() })
         }
         Err(error) => match error.is::<hyper::Error>() {
             true => Err(BrokenConnection(format!("the response of {target} cannot be read: {error}")).into()),

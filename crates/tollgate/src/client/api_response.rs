@@ -18,6 +18,8 @@ pub struct ApiResponse {
     pub media: String,
     /// The ETag of the resource.
     pub etag: Option<String>,
+    /// Where the next page begins, where the body cannot say so.
+    pub next_cursor: Option<String>,
     /// The body.
     pub body: Bytes,
 }
@@ -82,6 +84,7 @@ mod tests {
             status,
             media: "text/html".to_owned(),
             etag: None,
+            next_cursor: None,
             body: body.to_owned().into(),
         };
         match response.object("allowed") {

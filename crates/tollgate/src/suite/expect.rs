@@ -9,7 +9,7 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::YamlKind;
 use tollgate_ruleset::RuleSet;
 
-use super::field::FieldValue;
+use super::field::SuiteField;
 
 /// Fields of a step that state expectations.
 pub const EXPECT_FIELDS: [&str; 9] =
@@ -74,7 +74,7 @@ impl Expectation {
     pub fn read_field(
         &mut self,
         name: &str,
-        value: &FieldValue<'_>,
+        value: &SuiteField<'_>,
         rules: &RuleSet,
         namespace: &str,
         problems: &mut Problems,
@@ -113,7 +113,7 @@ impl Expectation {
     }
 
     /// Checks the expectations as a whole.
-    pub fn check(&self, step: &FieldValue<'_>, times: u64, problems: &mut Problems) {
+    pub fn check(&self, step: &SuiteField<'_>, times: u64, problems: &mut Problems) {
         match (self.verdict, self.allowed) {
             (None, None) if is_silent(step) => {
                 let help = "add `expect: allow`, `expect: deny`, or `allowed: N` for N of several";
@@ -189,7 +189,7 @@ fn compare<T: PartialEq + Copy>(
 }
 
 /// True for a step without expectations, not even invalid ones.
-fn is_silent(step: &FieldValue<'_>) -> bool {
+fn is_silent(step: &SuiteField<'_>) -> bool {
     matches!(step.node.kind, YamlKind::Map(_)) && ["expect", "allowed"].iter().all(|name| step.node.get(name).is_none())
 }
 
@@ -216,20 +216,20 @@ struct RuleNames<'a> {
 }
 
 impl RuleNames<'_> {
-    fn read(&self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<String> {
+    fn read(&self, value: &SuiteField<'_>, problems: &mut Problems) -> Option<String> {
         let name = value.text(problems)?;
         self.check(name, value, problems);
         Some(name.to_owned())
     }
 
-    fn read_or_none(&self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<Option<String>> {
+    fn read_or_none(&self, value: &SuiteField<'_>, problems: &mut Problems) -> Option<Option<String>> {
         match value.text(problems)? {
             "none" => Some(None),
             _ => self.read(value, problems).map(Some),
         }
     }
 
-    fn check(&self, name: &str, value: &FieldValue<'_>, problems: &mut Problems) {
+    fn check(&self, name: &str, value: &SuiteField<'_>, problems: &mut Problems) {
         let known = self.rules.rules().iter().filter(|rule| rule.namespace == self.namespace);
         let names: Vec<&str> = known.map(|rule| rule.name.as_str()).collect();
         if !names.contains(&name) {

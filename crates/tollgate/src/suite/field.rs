@@ -10,12 +10,12 @@ use tollgate_rules::{Problem, datetime, duration, nearest};
 
 /// A value and its path, for error messages.
 #[derive(Clone, Debug)]
-pub struct FieldValue<'a> {
+pub struct SuiteField<'a> {
     pub node: &'a YamlNode,
     pub path: String,
 }
 
-impl<'a> FieldValue<'a> {
+impl<'a> SuiteField<'a> {
     pub fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
         Problem::error(code, self.node.position(), &self.path, message)
     }
@@ -39,7 +39,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// The entries of a map; none after a problem.
-    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a YamlKey, FieldValue<'a>)> {
+    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a YamlKey, SuiteField<'a>)> {
         let YamlKind::Map(entries) = &self.node.kind else {
             problems.push(self.mismatch("a map"));
             return Vec::new();
@@ -48,16 +48,16 @@ impl<'a> FieldValue<'a> {
             true => key.text.clone(),
             false => format!("{}.{}", self.path, key.text),
         };
-        entries.iter().map(|(key, node)| (key, FieldValue { node, path: below(key) })).collect()
+        entries.iter().map(|(key, node)| (key, SuiteField { node, path: below(key) })).collect()
     }
 
     /// The items of a list; none after a problem.
-    pub fn items(&self, problems: &mut Problems) -> Vec<FieldValue<'a>> {
+    pub fn items(&self, problems: &mut Problems) -> Vec<SuiteField<'a>> {
         let YamlKind::List(items) = &self.node.kind else {
             problems.push(self.mismatch("a list"));
             return Vec::new();
         };
-        let item = |(number, node)| FieldValue { node, path: format!("{}[{number}]", self.path) };
+        let item = |(number, node)| SuiteField { node, path: format!("{}[{number}]", self.path) };
         items.iter().enumerate().map(item).collect()
     }
 

@@ -8,7 +8,7 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{self, YamlKind, YamlNode};
 use tollgate_rules::{Problem, Report};
 
-use super::field::{FieldValue, unknown_field};
+use super::field::{SuiteField, unknown_field};
 use super::step::{REQUEST_FIELDS, StepReader, TestStep, read_request_field};
 use super::table::TestTable;
 use crate::input::SourceText;
@@ -43,8 +43,8 @@ pub fn read(path: &Path, source: &SourceText) -> Result<TestTable> {
 }
 
 fn read_root(path: &Path, source: &SourceText, root: &YamlNode, problems: &mut Problems) -> Result<TestTable> {
-    let top = FieldValue { node: root, path: String::new() };
-    let field = |name: &str| root.get(name).map(|node| FieldValue { node, path: name.to_owned() });
+    let top = SuiteField { node: root, path: String::new() };
+    let field = |name: &str| root.get(name).map(|node| SuiteField { node, path: name.to_owned() });
     let loaded = read_rules(path, source, &top, problems)?;
     let mut defaults = OwnedRequest::default();
     for (key, value) in field("defaults").iter().flat_map(|value| value.entries(problems)).collect::<Vec<_>>() {
@@ -61,8 +61,8 @@ fn read_root(path: &Path, source: &SourceText, root: &YamlNode, problems: &mut P
 }
 
 fn read_steps(
-    steps: Option<FieldValue<'_>>,
-    top: &FieldValue<'_>,
+    steps: Option<SuiteField<'_>>,
+    top: &SuiteField<'_>,
     reader: &mut StepReader<'_>,
     problems: &mut Problems,
 ) -> Vec<TestStep> {
@@ -75,7 +75,7 @@ fn read_steps(
 }
 
 /// The rules: a separate file, or the table without its own fields.
-fn read_rules(path: &Path, source: &SourceText, top: &FieldValue<'_>, problems: &mut Problems) -> Result<LoadedRules> {
+fn read_rules(path: &Path, source: &SourceText, top: &SuiteField<'_>, problems: &mut Problems) -> Result<LoadedRules> {
     let entries = top.entries(problems);
     let others = entries.iter().filter(|(key, _)| !TABLE_FIELDS.contains(&key.text.as_str()));
     match top.node.get("rules").map(|node| &node.kind) {

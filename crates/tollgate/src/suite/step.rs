@@ -8,7 +8,7 @@ use tollgate_rules::{check, duration};
 use tollgate_ruleset::RuleSet;
 
 use super::expect::{EXPECT_FIELDS, Expectation};
-use super::field::{FieldValue, unknown_field};
+use super::field::{SuiteField, unknown_field};
 use crate::request::OwnedRequest;
 
 /// Maximum number of requests of one step.
@@ -86,7 +86,7 @@ const STEP_FIELDS: [&str; 8] = ["name", "at", "after", "times", "every", "slot",
 pub fn read_request_field(
     request: &mut OwnedRequest,
     name: &str,
-    value: &FieldValue<'_>,
+    value: &SuiteField<'_>,
     problems: &mut Problems,
 ) -> Option<()> {
     match name {
@@ -113,7 +113,7 @@ pub fn read_request_field(
 }
 
 /// Sets an attribute; a blank value removes a default.
-fn set(request: &mut OwnedRequest, name: &str, value: &FieldValue<'_>, problems: &mut Problems) {
+fn set(request: &mut OwnedRequest, name: &str, value: &SuiteField<'_>, problems: &mut Problems) {
     if value.is_blank() {
         return request.attributes.retain(|(other, _)| other != name);
     }
@@ -125,7 +125,7 @@ fn set(request: &mut OwnedRequest, name: &str, value: &FieldValue<'_>, problems:
 
 impl StepReader<'_> {
     /// Reads a step, and advances the time to its end.
-    pub fn step(&mut self, value: &FieldValue<'_>, problems: &mut Problems) -> Option<TestStep> {
+    pub fn step(&mut self, value: &SuiteField<'_>, problems: &mut Problems) -> Option<TestStep> {
         let before = problems.len();
         let mut request = self.defaults.clone();
         let mut expect = Expectation::default();
@@ -169,7 +169,7 @@ impl StepReader<'_> {
         })
     }
 
-    fn set_time(&mut self, field: &str, value: &FieldValue<'_>, problems: &mut Problems) {
+    fn set_time(&mut self, field: &str, value: &SuiteField<'_>, problems: &mut Problems) {
         let is_date = matches!(&value.node.kind, YamlKind::Scalar { text, .. } if text.contains('T'));
         let time = match field {
             "after" => value.span(problems).map(|span| self.time.after(span)),
@@ -189,7 +189,7 @@ impl StepReader<'_> {
     }
 
     /// The action of a step with `release` or `renew`, which has no other.
-    fn slot_action(&self, step: &FieldValue<'_>, expect: &Expectation, problems: &mut Problems) -> Option<StepAction> {
+    fn slot_action(&self, step: &SuiteField<'_>, expect: &Expectation, problems: &mut Problems) -> Option<StepAction> {
         let named = |field: &str| step.node.get(field).map(|node| field_value(step, field, node));
         let (value, renew) = match (named("release"), named("renew")) {
             (Some(value), None) => (value, false),
@@ -217,8 +217,8 @@ impl StepReader<'_> {
     }
 }
 
-fn field_value<'a>(step: &FieldValue<'_>, field: &str, node: &'a YamlNode) -> FieldValue<'a> {
-    FieldValue { node, path: format!("{}.{field}", step.path) }
+fn field_value<'a>(step: &SuiteField<'_>, field: &str, node: &'a YamlNode) -> SuiteField<'a> {
+    SuiteField { node, path: format!("{}.{field}", step.path) }
 }
 
 /// Time since the start, in the format of tables.

@@ -112,7 +112,7 @@ fn a_node_without_a_copy_does_not_start_without_its_database() {
 }
 
 /// The generation of the copy in a state directory.
-fn copied(place: &Place) -> i64 {
+pub(super) fn copied(place: &Place) -> i64 {
     let files = std::fs::read_dir(place.dir.path()).unwrap().map(|entry| entry.unwrap().path());
     let Some(file) = files.into_iter().find(|path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

@@ -19,6 +19,8 @@ pub struct Node {
     pub data: String,
     /// Admin address.
     pub admin: String,
+    /// Gateway address; empty without one.
+    pub gateway: String,
     token: String,
     errors: PathBuf,
 }
@@ -81,12 +83,13 @@ impl Place {
             let log = std::fs::read_to_string(&errors).unwrap_or_default();
             return Err(format!("{}\n{log}", message.join("\n")));
         };
+        let gateway = after("gateway on http://").unwrap_or_default();
         // The token file is beside the database, if that is a file elsewhere.
         let beside = self.db.strip_prefix("sqlite:").and_then(|path| Path::new(path).parent());
         let dir = beside.unwrap_or(self.dir.path());
         let own = || std::fs::read_to_string(dir.join("admin-token")).unwrap_or_default();
         let token = token.map_or_else(own, str::to_owned).trim().to_owned();
-        Ok(Node { process, data, admin, token, errors })
+        Ok(Node { process, data, admin, gateway, token, errors })
     }
 }
 

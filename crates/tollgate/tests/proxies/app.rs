@@ -49,7 +49,8 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Vec<String>>) {
     let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
     let body = if head.starts_with("head ") { "" } else { "from the app" };
     kept.lock().unwrap().push(head);
-    let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{body}");
+    let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{body}");
+    let _ = stream.write_all(response.as_bytes());
 }
 
 /// A response.
@@ -72,7 +73,9 @@ impl Answer {
 pub fn ask(proxy: SocketAddr, request: &str, fields: &str) -> Answer {
     let mut stream = TcpStream::connect(proxy).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "{request} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n{fields}\r\n").unwrap();
+    // One write: a proxy that refuses the first line and closes would otherwise reset the connection over what follows.
+    let head = format!("{request} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n{fields}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
     let mut text = Vec::new();
     stream.read_to_end(&mut text).unwrap();
     let text = String::from_utf8_lossy(&text).into_owned();

@@ -9,6 +9,7 @@ mod network;
 mod observe;
 mod processes;
 mod refusals;
+mod reservations;
 mod sentinels;
 mod starved;
 
@@ -60,6 +61,12 @@ pub const ROWS: &[FaultRow] = &[
     row("F59", Slow, "5,000 clients wake at the end of a window", crowds::herd),
     row("F59-busy", Slow, "busy loops beside the nodes and Redis", starved::busy),
     row("F60", Fast, "nodes come and go", processes::rolling),
+    row("R1", Fast, "reservations: usage, history and logs agree", reservations::calm),
+    row("R2", Fast, "reservations: Redis halted for 1.5 s", reservations::redis_paused),
+    row("R3", Fast, "reservations: Redis killed, back with its data", reservations::redis_killed),
+    row("R4", Fast, "reservations: one of two nodes killed", reservations::node_killed),
+    row("R5", Slow, "reservations: Sentinel failover", reservations::failover),
+    row("R6", Fast, "reservations: the month ends", reservations::month_ends),
     row("fleet-short", Fast, "5 nodes, 64 callers, random faults for 10 s", fleet::shortly),
     row("fleet", Slow, "5 nodes, 64 callers, random faults for 60 s", fleet::a_minute),
 ];

@@ -153,7 +153,8 @@ pub fn node_killed(mut lab: Lab) -> RowResult {
     lab.conclude()
 }
 
-fn hold(caller: &mut Caller) -> bool {
+/// Takes a slot of the rule `slots`.
+pub(super) fn hold(caller: &mut Caller) -> bool {
     let answer = caller.post("/v1/slots/acquire", r#"{"client_key":"holder","endpoint":"/slots"}"#);
     answer.is_ok_and(|answer| answer.get("allowed").and_then(Value::as_bool) == Some(true))
 }

@@ -30,6 +30,6 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let segments = ["v1", "clients", &args.client_key];
     print_record(&mut args.read.scope.admin()?, &segments, args.read.json, out, |client, out| {
-        details(&client, &["client_key", "tier", "organisation", "attributes"], out)
+        details(&client, &["client_key", "tier", "plan", "organisation", "attributes"], out)
     })
 }

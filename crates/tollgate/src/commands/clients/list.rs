@@ -45,6 +45,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     ListTable::new("clients", "no such clients")
         .field("CLIENT", "client_key")
         .field("TIER", "tier")
+        .field("PLAN", "plan")
         .field("ORGANISATION", "organisation")
         .column("ATTRIBUTES", |entry| member(entry, "attributes").trim_matches(['{', '}', ' ']).to_owned())
         .time("UPDATED", "updated_at", "-")

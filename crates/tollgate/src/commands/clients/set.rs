@@ -19,6 +19,9 @@ pub struct Args {
     /// Tier; an empty value removes it
     #[arg(long, value_name = "TIER")]
     tier: Option<String>,
+    /// Plan, from now on; an empty value removes it
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<String>,
     /// Organisation; an empty value removes it
     #[arg(long, value_name = "ORG")]
     org: Option<String>,
@@ -35,7 +38,7 @@ const HELP: &str = r#"Sets only the given fields.
 
 Examples:
   tollgate clients set key:acme-prod --tier paid --org acme
-  tollgate clients set key:acme-prod --attribute region=eu
+  tollgate clients set key:acme-prod --plan pro --attribute region=eu
 
 Exit codes:
   0  done; with --dry-run: valid
@@ -46,7 +49,7 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let fields = args.fields();
     if fields.is_empty() {
-        bail!("nothing to set: use --tier paid, --org acme or --attribute region=eu");
+        bail!("nothing to set: use --tier paid, --plan pro, --org acme or --attribute region=eu");
     }
     update(&args.client_key, |_| fields.clone(), &args.scope, &args.change, out)
 }
@@ -85,6 +88,7 @@ impl Args {
         let value = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
         let mut fields = Map::new();
         fields.extend(self.tier.as_deref().map(|tier| ("tier".to_owned(), value(tier))));
+        fields.extend(self.plan.as_deref().map(|plan| ("plan".to_owned(), value(plan))));
         fields.extend(self.org.as_deref().map(|org| ("organisation".to_owned(), value(org))));
         if !self.attribute.is_empty() {
             let attributes: Map<_, _> = self.attribute.iter().map(|(name, text)| (name.clone(), value(text))).collect();
