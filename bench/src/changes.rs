@@ -39,7 +39,7 @@ pub fn run(report: &mut BenchReport) -> anyhow::Result<()> {
 }
 
 fn measure(count: usize) -> anyhow::Result<(f64, Sample)> {
-    let (file, options) = (RuleFile::default(), CompileOptions::for_test());
+    let (file, options) = (RuleFile::default(), CompileOptions::reproducible());
     let mut rules: Vec<Arc<RuleSpec>> = (0..count).map(|number| rule(number, 10)).collect::<Result<_, _>>()?;
     let watch = Stopwatch::start();
     let mut set = assemble(&RuleSet::empty(), &file, &rules, &options)?;
@@ -85,7 +85,7 @@ pub fn fill(count: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     let before = resident()?;
     let rules: Vec<Arc<RuleSpec>> = (0..count.parse()?).map(|number| rule(number, 10)).collect::<Result<_, _>>()?;
-    let set = assemble(&RuleSet::empty(), &RuleFile::default(), &rules, &CompileOptions::for_test())?;
+    let set = assemble(&RuleSet::empty(), &RuleFile::default(), &rules, &CompileOptions::reproducible())?;
     let growth = resident()?.saturating_sub(before);
     writeln!(std::io::stdout(), "{:.2}", growth as f64 / (1 << 20) as f64)?;
     drop((rules, set));

@@ -136,5 +136,5 @@ fn known(number: usize) -> DirectoryRecord {
 }
 
 fn secret() -> Secret {
-    CompileOptions::for_test().secret
+    CompileOptions::reproducible().secret
 }

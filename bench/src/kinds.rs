@@ -71,7 +71,8 @@ fn network(number: usize) -> String {
 
 impl Kind {
     fn compile(&self, rules: usize) -> anyhow::Result<RuleSet> {
-        RuleSet::compile(&[self.read(rules)?], &CompileOptions::for_test()).map_err(|problems| anyhow!("{problems:?}"))
+        RuleSet::compile(&[self.read(rules)?], &CompileOptions::reproducible())
+            .map_err(|problems| anyhow!("{problems:?}"))
     }
 
     fn read(&self, rules: usize) -> anyhow::Result<RuleFile> {

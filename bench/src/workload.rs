@@ -39,7 +39,7 @@ impl Workload {
             burst: Some(u64::from(BURST) - number as u64 % 1000),
             ..OverrideSpec::default()
         }));
-        RuleSet::compile(&[file], &CompileOptions::for_test()).map_err(|problems| anyhow!("{problems:?}"))
+        RuleSet::compile(&[file], &CompileOptions::reproducible()).map_err(|problems| anyhow!("{problems:?}"))
     }
 
     fn read(self) -> anyhow::Result<RuleFile> {

@@ -50,7 +50,7 @@ mod tests {
     fn one_rule_of_a_file_matches() {
         for (number, limit) in [(1, RuleLimit::Ample), (10, RuleLimit::One), (1_000, RuleLimit::Ample)] {
             let file = tollgate_rules::read("bench", &file(number, limit)).unwrap();
-            let set = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap();
+            let set = RuleSet::compile(&[file], &CompileOptions::reproducible()).unwrap();
             let request = Request::new()
                 .with(Attribute::ClientKey, "key:000000000001")
                 .with(Attribute::Endpoint, "/api/orders")

@@ -28,7 +28,7 @@ const PATIENCE: Span = Span::from_secs(1);
 /// Rules from YAML. All nodes have to make the same keys: the secret is fixed.
 pub fn rules(text: &str) -> anyhow::Result<RuleSet> {
     let file = tollgate_rules::read("bench", text).map_err(|report| anyhow!("{report}"))?;
-    RuleSet::compile(&[file], &CompileOptions::for_test()).map_err(|problems| anyhow!("{problems:?}"))
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).map_err(|problems| anyhow!("{problems:?}"))
 }
 
 /// An engine on a store.

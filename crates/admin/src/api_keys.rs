@@ -102,7 +102,7 @@ async fn create(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     };
     fields.rest()?;
     let (record, key) = call.control()?.create_api_key(&draft, &call.author()).await?;
-    (call.state.node.changed)();
+    (call.state.node.notify_nodes)();
     Ok(AdminResponse::json(&shown_once(&record, key)).created(format!("{ALL}/{}", percent::encode(&record.key_id))))
 }
 
@@ -117,13 +117,13 @@ async fn rotate(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let overlap = Duration::from_nanos(overlap);
     let rotated = call.control()?.rotate_api_key(call.namespace(), call.id(), overlap, &call.author()).await;
     let (record, key) = rotated?;
-    (call.state.node.changed)();
+    (call.state.node.notify_nodes)();
     Ok(AdminResponse::json(&shown_once(&record, key)))
 }
 
 async fn revoke(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     call.control()?.revoke_api_key(call.namespace(), call.id(), &call.author()).await?;
-    (call.state.node.changed)();
+    (call.state.node.notify_nodes)();
     Ok(AdminResponse::nothing(204))
 }
 

@@ -201,7 +201,7 @@ impl Tag {
         (Tag::Grants, "Units that one client gets once, in the period of a quota."),
         (
             Tag::Clients,
-            "What is known of clients: plan, tier, organisation, attributes. A request that names only its key gets them.",
+            "Client directory: plan, tier, organisation, attributes. A request that names only its key gets them.",
         ),
         (Tag::Keys, "API keys of clients, which gateways look up. A key is told once; only a digest of it is kept."),
         (

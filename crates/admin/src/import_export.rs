@@ -415,7 +415,7 @@ impl ImportFile {
 /// The effective names of the rules of a file, unnamed ones included.
 fn names(file: &RuleFile) -> Result<Vec<String>, AdminProblem> {
     let standalone = RuleFile { clients: Vec::new(), overrides: Vec::new(), ..file.clone() };
-    match RuleSet::compile(std::slice::from_ref(&standalone), &CompileOptions::for_test()) {
+    match RuleSet::compile(std::slice::from_ref(&standalone), &CompileOptions::reproducible()) {
         Ok(set) => Ok(set.rules().iter().map(|rule| rule.name.clone()).collect()),
         Err(problems) => Err(AdminProblem::of_report(tollgate_rules::Report::new(FILE_NAME, "", problems))),
     }

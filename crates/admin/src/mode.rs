@@ -75,7 +75,7 @@ async fn set(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
         Ok(Ok(fleet)) => {
             let theirs = ModeState { mode: fleet.mode, since: fleet.mode_since, scope: ModeScope::Fleet };
             state.mode_switch.confirm(ours, theirs);
-            (state.node.changed)();
+            (state.node.notify_nodes)();
         }
         Ok(Err(error)) => warn!(error = %error, "the mode is set on this node only: writing it to the database failed"),
         Err(_) => warn!("the mode is set on this node only: the database did not answer in time"),

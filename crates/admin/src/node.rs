@@ -12,8 +12,8 @@ use tollgate_service::plans::PlanDocument;
 
 /// The functions of the node that the admin API calls.
 pub struct NodeHooks {
-    /// Reads the database now rather than at the next poll: something changed.
-    pub changed: Box<dyn Fn() + Send + Sync>,
+    /// Tells the other nodes of the fleet that something changed. This node learns of its own commits by itself.
+    pub notify_nodes: Box<dyn Fn() + Send + Sync>,
     /// The status of the node.
     pub status: Box<dyn Fn() -> NodeStatus + Send + Sync>,
     /// The rules of files: read-only.
@@ -35,7 +35,7 @@ impl NodeHooks {
     pub fn standalone() -> NodeHooks {
         let none = Arc::new(Vec::new());
         NodeHooks {
-            changed: Box::new(|| {}),
+            notify_nodes: Box::new(|| {}),
             status: Box::new(NodeStatus::default),
             file_rules: Box::new(move || none.clone()),
             file_plans: Box::new(Arc::default),

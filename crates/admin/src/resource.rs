@@ -202,7 +202,7 @@ pub(super) async fn apply_with(
     };
     let applied = call.control()?.apply(&order).await?;
     if !order.dry_run && !applied.replayed && !applied.changes.is_empty() {
-        (call.state.node.changed)();
+        (call.state.node.notify_nodes)();
     }
     Ok(applied)
 }

@@ -74,7 +74,7 @@ async fn create(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let draft = read(call)?;
     let (record, token) = call.control()?.create_token(&draft, &call.author()).await?;
     call.state.tokens.add(&record);
-    (call.state.node.changed)();
+    (call.state.node.notify_nodes)();
     let mut body = show(&record);
     if let Value::Object(members) = &mut body {
         members.insert("token".to_owned(), token.into());
@@ -86,7 +86,7 @@ async fn revoke(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let token = find(call).await?;
     call.control()?.revoke_token(&token.token_id, &call.author()).await?;
     call.state.tokens.remove(&token.token_id);
-    (call.state.node.changed)();
+    (call.state.node.notify_nodes)();
     Ok(AdminResponse::nothing(204))
 }
 

@@ -144,7 +144,7 @@ pub struct ChangeSet {
     /// What happens to overrides, grants and modes of rules that are deleted.
     pub dependents: Dependents,
     /// Rules of files that the edits name, with their namespaces: overrides, grants and modes may refer to them. For a
-    /// grant of a rule that is none, the nearest one.
+    /// grant of an unknown rule, the nearest one.
     pub file_rules: Vec<(String, RuleSpec)>,
     /// Plans of files, with their namespaces: clients may have them.
     pub file_plans: Vec<(String, String)>,

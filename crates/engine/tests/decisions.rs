@@ -12,7 +12,7 @@ const START: Time = Time::from_secs(1_800_000_000);
 
 fn rules(yaml: &str) -> RuleSet {
     let file = tollgate_rules::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile")
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("the rules compile")
 }
 
 fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {

@@ -18,7 +18,7 @@ overrides:
 #[test]
 fn an_override_of_all_rules_exempts_a_client_and_one_of_a_rule_comes_first() {
     let file = tollgate_rules::read("rules", RULES).unwrap_or_else(|report| panic!("{report}"));
-    let set = RuleSet::compile(&[file], &CompileOptions::for_test()).expect("valid rules");
+    let set = RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("valid rules");
     let clock = ManualClock::at(Time::from_secs(59));
     let engine = Engine::on_clock(set, clock.clone());
     let member = Request::new().with(Attribute::UserId, "1").with(Attribute::Org, "acme");

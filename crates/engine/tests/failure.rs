@@ -30,7 +30,7 @@ impl Store for Unreachable {
 
 fn engine(rules: &str, nodes: u64) -> Engine<Unreachable> {
     let file = tollgate_rules::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
-    let rules = RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile");
+    let rules = RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("the rules compile");
     Engine::new(Unreachable, rules).with_config(EngineConfig { nodes, ..EngineConfig::default() })
 }
 

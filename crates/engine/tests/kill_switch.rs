@@ -46,7 +46,7 @@ rules:
 
 fn rules() -> RuleSet {
     let file = tollgate_rules::read("rules.yaml", RULES).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile")
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("the rules compile")
 }
 
 fn in_memory() -> Engine<Memory> {

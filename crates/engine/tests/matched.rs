@@ -13,7 +13,7 @@ fn rules(requests: u64) -> RuleSet {
 "
     );
     let file = tollgate_rules::read("rules.yaml", &yaml).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile")
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("the rules compile")
 }
 
 fn engine(requests: u64) -> Engine<Memory> {

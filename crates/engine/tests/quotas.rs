@@ -17,7 +17,7 @@ fn engine(rules: &str, start: &str) -> (Engine<Memory>, ManualClock) {
 
 fn compiled(rules: &str) -> RuleSet {
     let file = tollgate_rules::read("rules", rules).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).expect("valid rules")
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("valid rules")
 }
 
 fn user(id: &str) -> Request<'_> {

@@ -9,7 +9,7 @@ use tollgate_store::{Memory, MemoryConfig};
 
 fn rules(yaml: &str) -> RuleSet {
     let file = tollgate_rules::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {
@@ -217,7 +217,7 @@ overrides: [{{ client_key: 'user:1', rule: r, requests: 1, burst: 300 }}]
 "
         );
         let file = tollgate_rules::read("rules.yaml", &yaml);
-        let problems = file.ok().map(|file| RuleSet::compile(&[file], &CompileOptions::for_test()).is_err());
+        let problems = file.ok().map(|file| RuleSet::compile(&[file], &CompileOptions::reproducible()).is_err());
         assert_ne!(problems, Some(false), "{rule}");
     }
 }

@@ -7,7 +7,7 @@ use tollgate_store::Memory;
 
 fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {
     let file = tollgate_rules::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
-    let rules = RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile");
+    let rules = RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("the rules compile");
     let clock = ManualClock::at(Time::from_secs(1_800_000_000));
     (Engine::on_clock(rules, clock.clone()), clock)
 }

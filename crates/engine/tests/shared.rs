@@ -92,7 +92,7 @@ const RULE: &str = "rules: [{ key_by: user_id, limit: { requests: 100, window: 1
 
 fn engine(rules: &str, store: &Node) -> Engine<Node> {
     let file = tollgate_rules::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
-    let rules = RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile");
+    let rules = RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("the rules compile");
     Engine::new(store.clone(), rules)
 }
 
@@ -227,7 +227,7 @@ async fn two_nodes_use_the_room_of_all_shards() {
         let shared = Node::default();
         let node = || {
             let fleet = Fleet::new(shared.clone(), FleetConfig::default(), Arc::new(MonotonicClock::new()));
-            let rules = RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::for_test()).expect("rules");
+            let rules = RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::reproducible()).expect("rules");
             let patient =
                 EngineConfig { within: Span::SECOND, deadline: Span::from_secs(20), ..EngineConfig::default() };
             Engine::new(fleet, rules).with_config(patient)

@@ -71,7 +71,7 @@ mod tests {
     fn fingerprints_are_the_same_in_all_versions() {
         let fingerprints = [FIRST, DESIGN, FULL].map(|text| {
             let file = tollgate_rules::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
-            let [a, b] = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap().fingerprint().0;
+            let [a, b] = RuleSet::compile(&[file], &CompileOptions::reproducible()).unwrap().fingerprint().0;
             format!("{a:016x}{b:016x}")
         });
         let expected = [

@@ -21,7 +21,7 @@ pub struct CompileOptions {
 
 impl CompileOptions {
     /// Fixed options, for tests and for tools without stored state.
-    pub fn for_test() -> CompileOptions {
+    pub fn reproducible() -> CompileOptions {
         CompileOptions { secret: Secret::new(*b"tollgate testing"), seed: 0 }
     }
 }

@@ -15,7 +15,7 @@ mod succession;
 
 fn set(yaml: &str) -> RuleSet {
     let file = tollgate_rules::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn charges(set: &RuleSet, request: &Request<'_>) -> Charges {
@@ -319,10 +319,11 @@ fn an_unnamed_rule_is_known_by_what_it_says_not_by_its_place_or_numbers() {
     assert_eq!(bucket_in(&[rule]), bucket_in(&[other, rule]));
     assert_eq!(bucket_in(&[rule]), bucket_in(&[more]), "a changed limit keeps the bucket");
     assert_ne!(bucket_in(&[rule]), bucket_in(&[slower]), "a changed window starts anew");
-    let twice =
-        tollgate_rules::read("x", &format!("rules: [{rule}, {more}]")).map_err(|report| report.to_string()).and_then(
-            |file| RuleSet::compile(&[file], &CompileOptions::for_test()).map_err(|problems| format!("{problems:?}")),
-        );
+    let twice = tollgate_rules::read("x", &format!("rules: [{rule}, {more}]"))
+        .map_err(|report| report.to_string())
+        .and_then(|file| {
+            RuleSet::compile(&[file], &CompileOptions::reproducible()).map_err(|problems| format!("{problems:?}"))
+        });
     assert!(twice.expect_err("two rules that say the same").contains("duplicate-rule"));
 }
 
@@ -423,12 +424,12 @@ fn namespaces_do_not_see_each_other() {
         );
         tollgate_rules::read("rules.yaml", &yaml).unwrap()
     };
-    let set = RuleSet::compile(&[file("a", 1), file("b", 2)], &CompileOptions::for_test()).unwrap();
+    let set = RuleSet::compile(&[file("a", 1), file("b", 2)], &CompileOptions::reproducible()).unwrap();
     let (a, b) = (only(&set, &user("1").in_namespace("a")), only(&set, &user("1").in_namespace("b")));
     assert_eq!((a.limit.capacity(), b.limit.capacity()), (1, 2));
     assert_ne!(a.bucket, b.bucket);
     assert!(charges(&set, &user("1").in_namespace("c")).applied.is_empty());
-    assert!(RuleSet::compile(&[file("a", 1), file("a", 2)], &CompileOptions::for_test()).is_err());
+    assert!(RuleSet::compile(&[file("a", 1), file("a", 2)], &CompileOptions::reproducible()).is_err());
 }
 
 /// A custom attribute of that name used to have its own bucket for every value.

@@ -146,7 +146,9 @@ impl Server {
             let _ = timeout(CLOSE_TIMEOUT, writer).await; // it logs itself what was lost
         }
         if timeout(CLOSE_TIMEOUT, engine.store().close()).await.is_err() {
-            warn!("the store did not hear of the end in time: what this node leased comes back by itself");
+            warn!(
+                "the store could not be closed in time: units and slots that this node holds return when they expire"
+            );
         }
         refills.abort(); // closing has waited for the refills under way
         if let Some(journal) = journal

@@ -31,12 +31,12 @@ fn domain(name: &str, requests: u64) -> String {
 }
 
 fn directory(path: &Path) -> Directory {
-    let (duplicates, options) = (Duplicates::Refuse, CompileOptions::for_test());
+    let (duplicates, options) = (Duplicates::Refuse, CompileOptions::reproducible());
     Directory { path: path.to_owned(), duplicates, allow_shrink: false, options }
 }
 
 fn compile(domains: &EnvoyDomains) -> RuleSet {
-    RuleSet::assemble_with(&[], &domains.domains, &CompileOptions::for_test()).unwrap()
+    RuleSet::assemble_with(&[], &domains.domains, &CompileOptions::reproducible()).unwrap()
 }
 
 struct Rig {

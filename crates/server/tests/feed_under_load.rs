@@ -61,7 +61,7 @@ struct Rig {
 
 impl Rig {
     fn new(path: &Path, witness: &'static Witness) -> Rig {
-        let source = Source { path: path.to_owned(), options: CompileOptions::for_test() };
+        let source = Source { path: path.to_owned(), options: CompileOptions::reproducible() };
         let loaded = source.load().expect("the rules load");
         let clock = ManualClock::at(Time::from_secs(1_800_000_000));
         let engine = Arc::new(Engine::on_clock(loaded.written.rules, clock.clone()).with_observer(witness));

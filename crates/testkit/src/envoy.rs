@@ -17,7 +17,7 @@ pub type CounterKey = Vec<(String, Option<String>)>;
 /// counters that are one where they should be two, or two where they should be one. Nodes must stand at places of their
 /// own.
 pub fn check(domain: &EnvoyDomain, descriptors: &[Entries]) {
-    let set = RuleSet::assemble_with(&[], std::slice::from_ref(domain), &CompileOptions::for_test());
+    let set = RuleSet::assemble_with(&[], std::slice::from_ref(domain), &CompileOptions::reproducible());
     let set = set.unwrap_or_else(|problems| panic!("a domain that was read does not compile: {problems:?}"));
     assert!(set.is_domain(&domain.name));
     let mut buckets: HashMap<Digest, (usize, CounterKey)> = HashMap::new();

@@ -37,7 +37,7 @@ pub fn rules_with(
 /// The same for text that was read already.
 pub fn from_source(source: &SourceText) -> Result<LoadedRules, Report> {
     // Nothing is stored or served, so the digests need no secret, and are the same in every run.
-    compiled(source, &CompileOptions::for_test())
+    compiled(source, &CompileOptions::reproducible())
 }
 
 fn compiled(source: &SourceText, options: &CompileOptions) -> Result<LoadedRules, Report> {

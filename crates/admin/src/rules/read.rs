@@ -28,6 +28,6 @@ pub(super) async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProb
 /// Makes all nodes reload everything.
 pub(super) async fn refresh(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let generation = call.control()?.refresh(&call.author()).await?;
-    (call.state.node.changed)();
+    (call.state.node.notify_nodes)();
     Ok(AdminResponse::json(&json!({ "generation": generation })).status(202))
 }

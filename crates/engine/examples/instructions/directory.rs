@@ -57,7 +57,7 @@ const ZONES: [&str; 24] = [
 /// Runs a case, and prints the time of the fastest of some rounds to the standard error.
 pub fn run(case: &str) -> Result<(), Box<dyn Error>> {
     let file = tollgate_rules::read("rules", RULES).map_err(|report| report.to_string())?;
-    let options = CompileOptions::for_test();
+    let options = CompileOptions::reproducible();
     let mut builder = Directory::builder(options.secret, 64);
     for number in 0..if case == "lookup-of-none" { 0 } else { CLIENTS } {
         builder.client(&client(case, number));

@@ -89,7 +89,7 @@ pub struct TwoNodes {
 
 fn rules(yaml: &str) -> RuleSet {
     let file = tollgate_rules::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile")
+    RuleSet::compile(&[file], &CompileOptions::reproducible()).expect("the rules compile")
 }
 
 pub fn fleet(yaml: &str) -> TwoNodes {

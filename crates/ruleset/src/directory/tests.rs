@@ -21,7 +21,7 @@ fn file() -> RuleFile {
 }
 
 fn secret() -> Secret {
-    CompileOptions::for_test().secret
+    CompileOptions::reproducible().secret
 }
 
 fn builder() -> DirectoryBuilder {
@@ -31,7 +31,7 @@ fn builder() -> DirectoryBuilder {
 fn assemble(directories: &[Directory]) -> RuleSet {
     let file = file();
     let part = NamespaceRules { file: &file, rules: &[], directories };
-    RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
+    RuleSet::assemble(&[part], &CompileOptions::reproducible()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn client(client_key: &str, tier: Option<&str>) -> ClientSpec {
@@ -301,7 +301,7 @@ fn overrides_of_unknown_rules_apply_once_the_rule_exists() {
     let mut renamed = file();
     renamed.rules[1].name = Some("later".to_owned());
     let part = NamespaceRules { file: &renamed, rules: &[], directories: &[directory] };
-    let set = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap();
+    let set = RuleSet::assemble(&[part], &CompileOptions::reproducible()).unwrap();
     let mut charges = Charges::default();
     set.charges(&user("1"), Time::ZERO, &mut charges).unwrap();
     assert!(charges.charges.iter().any(|charge| charge.limit.requests() == 50));
@@ -322,7 +322,7 @@ fn specific_identities_win_then_the_file_then_directories_in_order() {
     second.override_of(&change("user:5", "user", 55));
     let directories = [first.finish(), second.finish()];
     let part = NamespaceRules { file: &file, rules: &[], directories: &directories };
-    let set = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap();
+    let set = RuleSet::assemble(&[part], &CompileOptions::reproducible()).unwrap();
     assert_eq!(["1", "3", "5", "6"].map(|id| units(&set, id, 0)), [31, 43, 55, 20].map(Some));
     assert_eq!(["2", "4"].map(|id| set.tier_of(&user(id))), [Some("gold"), Some("silver")]);
     let mut charges = Charges::default();
@@ -351,7 +351,7 @@ fn a_directory_of_other_rules_is_refused() {
         let mut other = other;
         other.client(&client("user:1", Some("gold")));
         let part = NamespaceRules { file: &file, rules: &[], directories: &[other.finish()] };
-        let problems = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap_err();
+        let problems = RuleSet::assemble(&[part], &CompileOptions::reproducible()).unwrap_err();
         assert_eq!(problems.into_parts().0[0].code, "bad-directory");
     }
 }

@@ -138,7 +138,7 @@ fn explanations_name_the_plan_of_a_rule_and_of_the_client() {
 fn directories_follow_plans_through_changes_and_compaction() {
     let text = PLANS.split("clients:").next().unwrap();
     let file = tollgate_rules::read("rules.yaml", text).unwrap();
-    let options = CompileOptions::for_test();
+    let options = CompileOptions::reproducible();
     let mut builder = Directory::builder(options.secret, file.ipv6_prefix);
     let client =
         |plan: PlanSchedule| ClientSpec { client_key: "key:a".to_owned(), plan: Some(plan), ..ClientSpec::default() };

@@ -161,7 +161,7 @@ fn the_index_finds_exactly_what_a_scan_finds() {
             }] += 1;
         }
         let file = RuleFile { rules, case, ..RuleFile::default() };
-        let set = RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::for_test()).unwrap();
+        let set = RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::reproducible()).unwrap();
         for _ in 0..60 {
             let sent = Sent::draw(&mut draw);
             let host = [("host", sent.host.as_deref().unwrap_or_default())];

@@ -61,7 +61,7 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
     let mut file = file.unwrap();
     file.file_name = Some("rules.yaml".into());
     let other = RuleFile { namespace: "other".to_owned(), ..file.clone() };
-    let options = CompileOptions::for_test();
+    let options = CompileOptions::reproducible();
     let name = |number: usize| format!("r{number:04}");
     let mut rules: Vec<Arc<RuleSpec>> = (0..400).step_by(2).map(|number| spec(&name(number), number)).collect();
     let (mut set, mut shared) = (RuleSet::empty(), 0);

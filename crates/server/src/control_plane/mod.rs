@@ -175,9 +175,9 @@ impl ControlPlane {
 
     /// What the admin API needs of this node.
     pub(crate) fn node(&self, files: Vec<watch::Receiver<RuleSourceState>>) -> tollgate_admin::NodeHooks {
-        let (feed, engine) = (self.feed.clone(), self.parts.engine.clone());
-        let changed = move || {
-            feed.iter().for_each(|feed| feed.trigger());
+        // The feed of this node hears of its own commits from the database layer.
+        let engine = self.parts.engine.clone();
+        let notify_nodes = move || {
             let engine = engine.clone();
             tokio::spawn(async move { engine.store().notify_changed().await });
         };
@@ -216,7 +216,7 @@ impl ControlPlane {
         let (publisher, mode_file) = (self.parts.publisher.clone(), self.mode_file.clone());
         let plans = publisher.clone();
         tollgate_admin::NodeHooks {
-            changed: Box::new(changed),
+            notify_nodes: Box::new(notify_nodes),
             status: Box::new(status),
             file_plans: Box::new(move || plans.file_plans()),
             file_rules: Box::new(move || publisher.file_rules()),

@@ -289,7 +289,7 @@ impl Answer {
 fn node(world: &Arc<World>) -> NodeHooks {
     let [changed, status, files, filed, kept] = std::array::from_fn(|_| world.clone());
     NodeHooks {
-        changed: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
+        notify_nodes: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
         file_plans: Box::new(Arc::default),

@@ -6,7 +6,6 @@
 #[allow(dead_code, reason = "shared with the tests of HTTP")]
 mod caller;
 mod calls;
-mod doors;
 #[path = "../hostile/flood.rs"]
 mod flood;
 mod floods;
@@ -14,6 +13,7 @@ mod floods;
 #[allow(dead_code, reason = "shared with the tests of HTTP")]
 mod frames;
 mod health;
+mod listeners;
 mod messages;
 mod meters;
 mod methods;

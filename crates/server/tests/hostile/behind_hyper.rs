@@ -20,12 +20,12 @@ use tollgate_web::{Buffered, HttpMetrics, Web};
 
 use crate::caller::Caller;
 use crate::corpus::{Cut, each_place, refuses_what_is_too_large, replay};
-use crate::house::{GOOD, House, RULES, ms, watch_for_panics};
+use crate::rig::{GOOD, RULES, Rig, ms, watch_for_panics};
 use crate::slow::{bodies_have_their_time, heads_have_their_time};
 
-impl House {
+impl Rig {
     /// The data API behind hyper.
-    pub fn behind_hyper(limits: NetLimits) -> House {
+    pub fn behind_hyper(limits: NetLimits) -> Rig {
         watch_for_panics();
         let clock = Arc::new(MonotonicClock::new());
         let store = ConfiguredStore::in_memory(1 << 20, clock.clone());
@@ -61,54 +61,54 @@ impl House {
             ended.ended(limits.drain_timeout).await
         });
         let rules = tempfile::tempdir().unwrap();
-        House { data, admin: data, metrics: None, drain, hang_up: Arc::<Notify>::default(), served, _rules: rules }
+        Rig { data, admin: data, metrics: None, drain, hang_up: Arc::<Notify>::default(), served, _rules: rules }
     }
 }
 
-fn house() -> House {
-    House::behind_hyper(NetLimits { head_timeout: ms(700), body_timeout: ms(700), ..NetLimits::default() })
+fn rig() -> Rig {
+    Rig::behind_hyper(NetLimits { head_timeout: ms(700), body_timeout: ms(700), ..NetLimits::default() })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_sent_at_once() {
-    replay(house(), |_| vec![Cut::Whole], "").await;
+    replay(rig(), |_| vec![Cut::Whole], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_sent_byte_by_byte() {
-    replay(house(), |_| vec![Cut::Bytes], "").await;
+    replay(rig(), |_| vec![Cut::Bytes], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_sent_behind_a_good_request() {
-    replay(house(), |_| vec![Cut::Whole], GOOD).await;
+    replay(rig(), |_| vec![Cut::Whole], GOOD).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_cut_at_every_place() {
-    replay(house(), each_place, "").await;
+    replay(rig(), each_place, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_messages_are_refused_whole() {
-    refuses_what_is_too_large(House::behind_hyper(NetLimits::default())).await;
+    refuses_what_is_too_large(Rig::behind_hyper(NetLimits::default())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_heads_end_without_a_response() {
-    heads_have_their_time(House::behind_hyper).await;
+    heads_have_their_time(Rig::behind_hyper).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_bodies_are_answered_408() {
-    bodies_have_their_time(House::behind_hyper).await;
+    bodies_have_their_time(Rig::behind_hyper).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_connections_are_closed() {
-    let house = House::behind_hyper(NetLimits { idle_timeout: ms(300), ..NetLimits::default() });
+    let rig = Rig::behind_hyper(NetLimits { idle_timeout: ms(300), ..NetLimits::default() });
     let since = Instant::now();
-    let (mut silent, mut served) = (Caller::connect(house.data).await, Caller::connect(house.data).await);
+    let (mut silent, mut served) = (Caller::connect(rig.data).await, Caller::connect(rig.data).await);
     assert_eq!(served.ask(GOOD).await.status, 200);
     assert_eq!((silent.rest().await, served.rest().await), (Vec::new(), Vec::new()));
     assert!(since.elapsed() >= ms(300), "{:?}", since.elapsed());
@@ -117,14 +117,14 @@ async fn idle_connections_are_closed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelined_requests_are_answered_in_order_and_after_a_half_close() {
     use tokio::io::AsyncWriteExt;
-    let house = House::behind_hyper(NetLimits::default());
+    let rig = Rig::behind_hyper(NetLimits::default());
     for count in [1, 2, 300] {
-        let mut caller = Caller::connect(house.data).await;
+        let mut caller = Caller::connect(rig.data).await;
         caller.send(GOOD.repeat(count)).await.unwrap();
         caller.stream.shutdown().await.unwrap();
         assert_eq!(caller.rest().await, vec![200; count]);
     }
-    let mut caller = Caller::connect(house.data).await;
+    let mut caller = Caller::connect(rig.data).await;
     caller.send(format!("{GOOD}POST /v1/check HTT")).await.unwrap();
     caller.stream.shutdown().await.unwrap();
     assert_eq!(caller.rest().await, [200], "half a request is no request");
@@ -132,8 +132,8 @@ async fn pipelined_requests_are_answered_in_order_and_after_a_half_close() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_never_reads_is_cut_off() {
-    let house = House::behind_hyper(NetLimits { write_timeout: ms(400), ..NetLimits::default() });
-    let mut caller = Caller::connect(house.data).await;
+    let rig = Rig::behind_hyper(NetLimits { write_timeout: ms(400), ..NetLimits::default() });
+    let mut caller = Caller::connect(rig.data).await;
     let since = Instant::now();
     let many = GOOD.repeat(1000);
     let mut sent = 0;
@@ -142,22 +142,22 @@ async fn a_client_that_never_reads_is_cut_off() {
         assert!(sent < 64 << 20, "the server reads on, though its responses are not read");
     }
     assert!(since.elapsed() >= ms(400), "cut off after {:?}", since.elapsed());
-    house.answers_others().await;
+    rig.answers_others().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_drain_answers_what_was_sent_and_closes() {
     const READY: &str = "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n";
-    let house = House::behind_hyper(NetLimits::default());
-    let mut open = Caller::connect(house.data).await;
+    let rig = Rig::behind_hyper(NetLimits::default());
+    let mut open = Caller::connect(rig.data).await;
     assert_eq!(open.ask(READY).await.status, 200);
-    let mut piped = Caller::connect(house.data).await;
+    let mut piped = Caller::connect(rig.data).await;
     assert_eq!(piped.ask(READY).await.status, 200);
-    let mut slow = Caller::connect(house.data).await;
+    let mut slow = Caller::connect(rig.data).await;
     slow.send("POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n{").await.unwrap();
     slow.until_read().await;
-    let mut idle = Caller::connect(house.data).await;
-    house.drain.begin();
+    let mut idle = Caller::connect(rig.data).await;
+    rig.drain.begin();
     let answer = open.ask(READY).await;
     assert_eq!((answer.status, answer.closes()), (503, true), "{answer:?}");
     assert!(open.rest().await.is_empty());
@@ -166,7 +166,7 @@ async fn a_drain_answers_what_was_sent_and_closes() {
     let answer = slow.ask("\"client_key\":\"payer\"}").await;
     assert_eq!((answer.status, answer.closes()), (200, true), "a request that had begun is answered");
     assert!(idle.rest().await.is_empty(), "a proper end without a response");
-    assert!(TcpStream::connect(house.data).await.is_err());
+    assert!(TcpStream::connect(rig.data).await.is_err());
     drop(slow);
-    assert_eq!(house.served.await.unwrap(), 0);
+    assert_eq!(rig.served.await.unwrap(), 0);
 }

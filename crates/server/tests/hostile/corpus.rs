@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
-use crate::house::{FULL, GOOD, House, ms, post};
+use crate::rig::{FULL, GOOD, Rig, ms, post};
 
 pub struct Case {
     name: String,
@@ -35,22 +35,22 @@ pub enum Cut {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sent_at_once() {
-    replay(house(), |_| vec![Cut::Whole], "").await;
+    replay(rig(), |_| vec![Cut::Whole], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sent_byte_by_byte() {
-    replay(house(), |_| vec![Cut::Bytes], "").await;
+    replay(rig(), |_| vec![Cut::Bytes], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sent_behind_a_good_request() {
-    replay(house(), |_| vec![Cut::Whole], GOOD).await;
+    replay(rig(), |_| vec![Cut::Whole], GOOD).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cut_at_every_place() {
-    replay(house(), each_place, "").await;
+    replay(rig(), each_place, "").await;
 }
 
 /// Some cases, cut at every place.
@@ -62,26 +62,26 @@ pub fn each_place(case: &Case) -> Vec<Cut> {
     }
 }
 
-fn house() -> House {
-    House::open(NetLimits { head_timeout: ms(700), body_timeout: ms(700), ..NetLimits::default() })
+fn rig() -> Rig {
+    Rig::open(NetLimits { head_timeout: ms(700), body_timeout: ms(700), ..NetLimits::default() })
 }
 
-pub async fn replay(house: House, cuts: impl Fn(&Case) -> Vec<Cut>, before: &str) {
+pub async fn replay(rig: Rig, cuts: impl Fn(&Case) -> Vec<Cut>, before: &str) {
     let cases = cases();
     assert!(cases.len() > 100, "{} cases", cases.len());
     // The slow ones at the same time, or their deadlines would add up.
     let slow = cases.iter().filter(|case| case.is_slow());
     let slow = slow.flat_map(|case| cuts(case).into_iter().map(move |cut| (case, cut)));
-    let slow: Vec<_> = slow.map(|(case, cut)| meet(&house, case, cut, before)).collect();
+    let slow: Vec<_> = slow.map(|(case, cut)| meet(&rig, case, cut, before)).collect();
     let quick = async {
         for case in cases.iter().filter(|case| !case.is_slow()) {
             for cut in cuts(case) {
-                meet(&house, case, cut, before).await;
+                meet(&rig, case, cut, before).await;
             }
         }
     };
     tokio::join!(all(slow), quick);
-    assert_eq!(house.close().await, 0, "connections are left");
+    assert_eq!(rig.close().await, 0, "connections are left");
 }
 
 async fn all(futures: Vec<impl Future<Output = ()>>) {
@@ -94,8 +94,8 @@ async fn all(futures: Vec<impl Future<Output = ()>>) {
 }
 
 /// One case, and what the world is like after it.
-async fn meet(house: &House, case: &Case, cut: Cut, before: &str) {
-    let mut caller = Caller::connect(house.data).await;
+async fn meet(rig: &Rig, case: &Case, cut: Cut, before: &str) {
+    let mut caller = Caller::connect(rig.data).await;
     let bytes = [before.as_bytes(), &case.bytes].concat();
     send(&mut caller, &bytes, cut).await;
     let before = if before.is_empty() { None } else { Some(200) };
@@ -111,8 +111,8 @@ async fn meet(house: &House, case: &Case, cut: Cut, before: &str) {
         caller.rest().await
     };
     assert_eq!(statuses, expected, "{}", case.name);
-    house.answers_others().await;
-    assert_eq!(house.left_to_victim().await, FULL, "{} was charged", case.name);
+    rig.answers_others().await;
+    assert_eq!(rig.left_to_victim().await, FULL, "{} was charged", case.name);
 }
 
 /// Write errors are ignored: a request that is refused early need not be read to the end.
@@ -159,10 +159,10 @@ fn case(path: &Path) -> Option<Case> {
 /// H15, J02: too large to keep as files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_too_large_is_refused_whole() {
-    refuses_what_is_too_large(House::open(NetLimits::default())).await;
+    refuses_what_is_too_large(Rig::open(NetLimits::default())).await;
 }
 
-pub async fn refuses_what_is_too_large(house: House) {
+pub async fn refuses_what_is_too_large(rig: Rig) {
     let body = |length: usize| format!("{{\"client_key\":\"victim\",\"tier\":\"{}\"}}", "x".repeat(length));
     let cases = [
         ("request line of 64 KiB", format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(64 << 10)), 414),
@@ -175,7 +175,7 @@ pub async fn refuses_what_is_too_large(house: House) {
         ("a batch of 1 MiB and a bit", post("/v1/check/batch", &body(1 << 20)), 413),
     ];
     for (name, bytes, status) in cases {
-        let (reading, mut writing) = Caller::connect(house.data).await.stream.into_split();
+        let (reading, mut writing) = Caller::connect(rig.data).await.stream.into_split();
         let writing = tokio::spawn(async move {
             let _ = writing.write_all(bytes.as_bytes()).await; // refused before its end, most likely
             writing
@@ -184,7 +184,7 @@ pub async fn refuses_what_is_too_large(house: House) {
         assert_eq!(answer.status, status, "{name}");
         assert!(answer.closes(), "{name}");
         drop(writing);
-        house.answers_others().await;
-        assert_eq!(house.left_to_victim().await, FULL, "{name} was charged");
+        rig.answers_others().await;
+        assert_eq!(rig.left_to_victim().await, FULL, "{name} was charged");
     }
 }

@@ -10,24 +10,24 @@ use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::frames::{Frames, GOAWAY, HEADERS, begin, get};
-use crate::house::{GOOD, House, ms};
+use crate::rig::{GOOD, Rig, ms};
 
 const READY: &str = "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_request_gets_its_answer() {
-    let house = House::open(NetLimits::default());
+    let rig = Rig::open(NetLimits::default());
     let answered = Arc::new(AtomicUsize::new(0));
-    let load: Vec<_> = (0..32).map(|_| tokio::spawn(ask_until_told(house.data, answered.clone()))).collect();
+    let load: Vec<_> = (0..32).map(|_| tokio::spawn(ask_until_told(rig.data, answered.clone()))).collect();
     while answered.load(Ordering::Relaxed) < 2000 {
         sleep(ms(1)).await;
     }
     let since = Instant::now();
-    house.drain.begin();
+    rig.drain.begin();
     for caller in load {
         caller.await.unwrap().expect("an answer to every request");
     }
-    assert_eq!(house.served.await.unwrap(), 0, "connections were cut");
+    assert_eq!(rig.served.await.unwrap(), 0, "connections were cut");
     assert!(since.elapsed() < NetLimits::default().drain_timeout, "{:?}", since.elapsed());
 }
 
@@ -47,70 +47,70 @@ async fn ask_until_told(at: std::net::SocketAddr, answered: Arc<AtomicUsize>) ->
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_is_connected_is_told_and_nobody_else_comes_in() {
-    let house = House::open(NetLimits::default());
-    let mut open = Caller::connect(house.data).await;
+    let rig = Rig::open(NetLimits::default());
+    let mut open = Caller::connect(rig.data).await;
     assert_eq!(open.ask(READY).await.status, 200);
-    let mut piped = Caller::connect(house.data).await;
+    let mut piped = Caller::connect(rig.data).await;
     assert_eq!(piped.ask(READY).await.status, 200);
-    let mut idle = Caller::connect(house.data).await;
-    house.drain.begin();
+    let mut idle = Caller::connect(rig.data).await;
+    rig.drain.begin();
     let answer = open.ask(READY).await;
     assert_eq!((answer.status, answer.closes()), (503, true), "{answer:?}");
     assert!(open.rest().await.is_empty());
     piped.send(format!("{GOOD}{GOOD}{READY}")).await.unwrap();
     assert_eq!(piped.rest().await, [200, 200, 503], "all that was sent at once");
-    let refused = TcpStream::connect(house.data).await.map_err(|error| error.kind());
+    let refused = TcpStream::connect(rig.data).await.map_err(|error| error.kind());
     assert_eq!(refused.map(drop), Err(io::ErrorKind::ConnectionRefused));
     assert!(idle.rest().await.is_empty(), "a proper end, without a word");
-    assert_eq!(house.served.await.unwrap(), 0);
+    assert_eq!(rig.served.await.unwrap(), 0);
 }
 
 /// A connection that the kernel has and the server has not seen yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_connected_just_before_is_answered() {
     for _ in 0..20 {
-        let house = House::open(NetLimits::default());
-        let mut caller = Caller::connect(house.data).await;
+        let rig = Rig::open(NetLimits::default());
+        let mut caller = Caller::connect(rig.data).await;
         caller.send(GOOD).await.unwrap();
-        house.drain.begin();
+        rig.drain.begin();
         assert_eq!(caller.rest().await, [200]);
         drop(caller);
-        assert_eq!(house.served.await.unwrap(), 0);
+        assert_eq!(rig.served.await.unwrap(), 0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_requests_do_not_hold_the_end_up() {
-    let house = House::open(NetLimits { drain_timeout: ms(600), ..NetLimits::default() });
-    let mut slow = Caller::connect(house.data).await;
+    let rig = Rig::open(NetLimits { drain_timeout: ms(600), ..NetLimits::default() });
+    let mut slow = Caller::connect(rig.data).await;
     slow.send("POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n{").await.unwrap();
-    let mut patient = Caller::connect(house.data).await;
+    let mut patient = Caller::connect(rig.data).await;
     assert_eq!(patient.ask(READY).await.status, 200);
     patient.send("POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n{").await.unwrap();
     sleep(ms(50)).await; // both have begun
     let since = Instant::now();
-    house.drain.begin();
+    rig.drain.begin();
     sleep(ms(100)).await;
     let answer = patient.ask("\"client_key\":\"payer\"}").await;
     assert_eq!((answer.status, answer.closes()), (200, true), "one that ends in time is answered");
     drop(patient); // or it is waited for, so that its answer is not reset away
-    assert_eq!(house.served.await.unwrap(), 1, "the other is cut");
+    assert_eq!(rig.served.await.unwrap(), 1, "the other is cut");
     assert!(since.elapsed() >= ms(600), "{:?}", since.elapsed());
     assert!(since.elapsed() < ms(600) + ms(8000), "{:?}", since.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http_2_connections_are_sent_away_even_if_they_answer_no_pings() {
-    let house = House::open(NetLimits::default());
-    let mut caller = Caller::connect(house.data).await;
+    let rig = Rig::open(NetLimits::default());
+    let mut caller = Caller::connect(rig.data).await;
     caller.send([begin(&[]), get(0, "/live")].concat()).await.unwrap();
     let mut frames = Frames::default();
     while frames.next(&mut caller).await.expect("an answer").kind != HEADERS {}
-    house.drain.begin();
+    rig.drain.begin();
     let mut away = false;
     while let Some(frame) = frames.next(&mut caller).await {
         away |= frame.kind == GOAWAY && frame.goaway() == Some(0);
     }
     assert!(away);
-    assert_eq!(house.served.await.unwrap(), 0);
+    assert_eq!(rig.served.await.unwrap(), 0);
 }

@@ -18,7 +18,7 @@ use tollgate_config::Config;
 use tollgate_net::Address;
 
 use crate::caller::Caller;
-use crate::house::{GOOD, House, ms};
+use crate::rig::{GOOD, Rig, ms};
 use crate::tls::install;
 
 /// Who signs certificates.
@@ -72,7 +72,7 @@ async fn status(caller: Option<&mut Caller<TlsStream<TcpStream>>>, request: &str
     caller.answer().await.ok().flatten().map(|answer| answer.status)
 }
 
-fn house(authority: &Authority, names: &[&str]) -> (House, TempDir) {
+fn rig(authority: &Authority, names: &[&str]) -> (Rig, TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let (certificate, key) = authority.sign("localhost");
     for (name, text) in [("cert.pem", &certificate), ("key.pem", &key), ("clients.pem", &authority.pem)] {
@@ -86,19 +86,19 @@ fn house(authority: &Authority, names: &[&str]) -> (House, TempDir) {
         tls_client_names: names.iter().map(|name| (*name).to_owned()).collect(),
         ..Config::for_test()
     };
-    (House::configured(config), dir)
+    (Rig::configured(config), dir)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_callers_with_a_certificate_of_a_known_authority_and_name_are_served() {
     let (ours, other) = (Authority::new(), Authority::new());
-    let (house, _dir) = house(&ours, &["app.example"]);
+    let (rig, _dir) = rig(&ours, &["app.example"]);
     let (app, stray, forged) = (ours.sign("app.example"), ours.sign("other.example"), other.sign("app.example"));
     for (who, expected) in [(None, None), (Some(&forged), None), (Some(&stray), None), (Some(&app), Some(200))] {
-        let mut caller = connect(&ours, who, house.data).await;
+        let mut caller = connect(&ours, who, rig.data).await;
         assert_eq!(status(caller.as_mut(), GOOD).await, expected);
     }
-    let mut plain = Caller::connect(house.data).await;
+    let mut plain = Caller::connect(rig.data).await;
     let _ = plain.send(GOOD).await;
     let said = plain.bytes().await.unwrap_or_default();
     assert!(said.is_empty() || said[0] == 0x15, "an alert at most: {:?}", said.escape_ascii().to_string());
@@ -107,24 +107,24 @@ async fn only_callers_with_a_certificate_of_a_known_authority_and_name_are_serve
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_authorities_are_picked_up_and_nobody_who_is_connected_is_cut_off() {
     let (old, new) = (Authority::new(), Authority::new());
-    let (house, dir) = house(&old, &[]);
+    let (rig, dir) = rig(&old, &[]);
     let (before, after) = (old.sign("a.example"), new.sign("b.example"));
-    let mut kept = connect(&old, Some(&before), house.data).await;
+    let mut kept = connect(&old, Some(&before), rig.data).await;
     assert_eq!(status(kept.as_mut(), GOOD).await, Some(200));
-    let mut early = connect(&old, Some(&after), house.data).await;
+    let mut early = connect(&old, Some(&after), rig.data).await;
     assert_eq!(status(early.as_mut(), GOOD).await, None);
 
     install(dir.path(), "clients.pem", &new.pem); // without a signal: the change is noticed
     let since = Instant::now();
     loop {
-        let mut caller = connect(&old, Some(&after), house.data).await;
+        let mut caller = connect(&old, Some(&after), rig.data).await;
         if status(caller.as_mut(), GOOD).await == Some(200) {
             break;
         }
         assert!(since.elapsed().as_secs() < 20, "the new authorities are not picked up");
         sleep(ms(20)).await;
     }
-    let mut late = connect(&old, Some(&before), house.data).await;
+    let mut late = connect(&old, Some(&before), rig.data).await;
     assert_eq!(status(late.as_mut(), GOOD).await, None, "the old authority signs for nobody new");
     assert_eq!(status(kept.as_mut(), GOOD).await, Some(200), "who was connected stays connected");
 }
@@ -136,13 +136,13 @@ async fn metrics_have_a_certificate_of_their_own() {
     let (certificate, key) = authority.sign("localhost");
     install(dir.path(), "cert.pem", &certificate);
     install(dir.path(), "key.pem", &key);
-    let house = House::configured(Config {
+    let rig = Rig::configured(Config {
         metrics: Some(Address::loopback(0)),
         metrics_tls_cert: Some(dir.path().join("cert.pem")),
         metrics_tls_key: Some(dir.path().join("key.pem")),
         ..Config::for_test()
     });
-    let metrics = house.metrics.unwrap();
+    let metrics = rig.metrics.unwrap();
     let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut caller = connect(&authority, None, metrics).await;
     assert_eq!(status(caller.as_mut(), request).await, Some(200));
@@ -150,5 +150,5 @@ async fn metrics_have_a_certificate_of_their_own() {
     let _ = plain.send(request).await;
     let said = plain.bytes().await.unwrap_or_default();
     assert!(!said.starts_with(b"HTTP"), "figures in the clear");
-    house.answers_others().await;
+    rig.answers_others().await;
 }

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
-use crate::house::{GOOD, House, ms};
+use crate::rig::{GOOD, Rig, ms};
 
 const HEAD: Duration = ms(400);
 const BODY: Duration = ms(500);
@@ -15,8 +15,8 @@ const CRUMB: Duration = ms(50);
 /// By how much a loaded machine may be late.
 const LATE: Duration = Duration::from_secs(8);
 
-fn house() -> House {
-    House::open(limits())
+fn rig() -> Rig {
+    Rig::open(limits())
 }
 
 fn limits() -> NetLimits {
@@ -24,8 +24,8 @@ fn limits() -> NetLimits {
 }
 
 /// Sends the start, then crumbs until the server has had enough; answers the statuses it said, and when it ended.
-async fn feed(house: &House, start: &str, crumbs: &str) -> (Vec<u16>, Duration) {
-    let mut caller = Caller::connect(house.data).await;
+async fn feed(rig: &Rig, start: &str, crumbs: &str) -> (Vec<u16>, Duration) {
+    let mut caller = Caller::connect(rig.data).await;
     let since = Instant::now();
     caller.send(start).await.unwrap();
     let mut statuses = Vec::new();
@@ -45,11 +45,11 @@ async fn feed(house: &House, start: &str, crumbs: &str) -> (Vec<u16>, Duration) 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_head_has_its_time_and_no_byte_buys_more() {
-    heads_have_their_time(House::open).await;
+    heads_have_their_time(Rig::open).await;
 }
 
-pub async fn heads_have_their_time(open: fn(NetLimits) -> House) {
-    let house = open(limits());
+pub async fn heads_have_their_time(open: fn(NetLimits) -> Rig) {
+    let rig = open(limits());
     let unending = "GET /live HTTP/1.1\r\nHost: x\r\nA: ";
     let cases = [
         ("G", ""),
@@ -61,21 +61,21 @@ pub async fn heads_have_their_time(open: fn(NetLimits) -> House) {
         ("\r\n\r\n", ""),
         ("PRI * HTTP/2.0\r\n\r\n", ""),
     ];
-    let fed = cases.map(|(start, crumbs)| feed(&house, start, crumbs));
+    let fed = cases.map(|(start, crumbs)| feed(&rig, start, crumbs));
     for ((start, crumbs), (statuses, after)) in cases.iter().zip(together(fed).await) {
         assert_eq!(statuses, [0u16; 0], "{start:?} and {crumbs:?}: closed without a word");
         assert!(after >= HEAD, "{start:?} and {crumbs:?}: ended after {after:?}");
     }
-    house.answers_others().await;
+    rig.answers_others().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_has_its_time_and_is_told_when_it_is_over() {
-    bodies_have_their_time(House::open).await;
+    bodies_have_their_time(Rig::open).await;
 }
 
-pub async fn bodies_have_their_time(open: fn(NetLimits) -> House) {
-    let house = open(limits());
+pub async fn bodies_have_their_time(open: fn(NetLimits) -> Rig) {
+    let rig = open(limits());
     let known = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n";
     let chunked = "POST /v1/check HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     let continued = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
@@ -88,26 +88,26 @@ pub async fn bodies_have_their_time(open: fn(NetLimits) -> House) {
         (&in_chunk, " ", &[408]),
         (continued, "", &[100, 408]),
     ];
-    let fed = cases.map(|(start, crumbs, _)| feed(&house, start, crumbs));
+    let fed = cases.map(|(start, crumbs, _)| feed(&rig, start, crumbs));
     for ((start, crumbs, expected), (statuses, after)) in cases.iter().zip(together(fed).await) {
         assert_eq!(statuses, *expected, "{start:?} and {crumbs:?}");
         assert!(after >= BODY, "{start:?} and {crumbs:?}: ended after {after:?}");
     }
-    house.answers_others().await;
+    rig.answers_others().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_says_nothing_is_let_go_after_a_while() {
-    let house = house();
+    let rig = rig();
     let since = Instant::now();
-    let mut silent = Caller::connect(house.data).await;
-    let mut served = Caller::connect(house.data).await;
+    let mut silent = Caller::connect(rig.data).await;
+    let mut served = Caller::connect(rig.data).await;
     assert_eq!(served.ask(GOOD).await.status, 200);
     assert_eq!(silent.rest().await, [0u16; 0]);
     assert_eq!(served.rest().await, [0u16; 0]);
     assert!(since.elapsed() >= ms(300), "{:?}", since.elapsed());
     // Whoever asks now and then is not idle.
-    let mut caller = Caller::connect(house.data).await;
+    let mut caller = Caller::connect(rig.data).await;
     let since = Instant::now();
     while since.elapsed() < ms(900) {
         assert_eq!(caller.ask(GOOD).await.status, 200);
@@ -118,10 +118,10 @@ async fn who_says_nothing_is_let_go_after_a_while() {
 /// F54: hundreds of them, and others are answered at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_clients_by_the_hundred_slow_nobody_down() {
-    let house = house();
+    let rig = rig();
     let mut crowd = Vec::new();
     for number in 0..900 {
-        let mut caller = Caller::connect(house.data).await;
+        let mut caller = Caller::connect(rig.data).await;
         let start = match number % 3 {
             0 => "G",
             1 => "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{",
@@ -130,7 +130,7 @@ async fn slow_clients_by_the_hundred_slow_nobody_down() {
         caller.send(start).await.unwrap();
         crowd.push(caller);
         if number % 100 == 0 {
-            house.answers_others().await;
+            rig.answers_others().await;
         }
     }
     for (number, mut caller) in crowd.into_iter().enumerate() {

@@ -8,7 +8,7 @@ use tollgate_net::NetLimits;
 use crate::caller::{Caller, within};
 use crate::flood::resident_kib;
 use crate::frames::begin;
-use crate::house::{House, ms};
+use crate::rig::{Rig, ms};
 
 /// Strings on each kind of port. A fuzzer looks for more; this looks whether sockets change anything.
 const STORM: usize = 1500;
@@ -48,23 +48,23 @@ impl Dice {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_bytes_end_nothing_but_their_own_connection() {
-    let house = House::open(NetLimits { head_timeout: ms(500), body_timeout: ms(500), ..NetLimits::default() });
+    let rig = Rig::open(NetLimits { head_timeout: ms(500), body_timeout: ms(500), ..NetLimits::default() });
     let before = resident_kib();
     let texts = seeds();
     let frames: Vec<Vec<u8>> = texts.iter().map(|text| text.iter().copied().take(200).collect()).collect();
     let (preface, framed) = (begin(&[]), [framed()]);
     tokio::join!(
-        storm(&house, house.data, &texts, b"", 1),
-        storm(&house, house.admin, &texts, b"", 2),
-        storm(&house, house.data, &frames, &preface, 3),
-        storm(&house, house.data, &framed, &preface, 4),
+        storm(&rig, rig.data, &texts, b"", 1),
+        storm(&rig, rig.admin, &texts, b"", 2),
+        storm(&rig, rig.data, &frames, &preface, 3),
+        storm(&rig, rig.data, &framed, &preface, 4),
     );
     let grown = resident_kib().saturating_sub(before);
     assert!(grown < 64 << 10, "{grown} KiB for {} connections that are gone", 4 * STORM);
-    house.answers_others().await;
+    rig.answers_others().await;
 }
 
-async fn storm(house: &House, at: SocketAddr, seeds: &[Vec<u8>], before: &[u8], seed: u64) {
+async fn storm(rig: &Rig, at: SocketAddr, seeds: &[Vec<u8>], before: &[u8], seed: u64) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for number in 0..STORM {
         let bytes = dice.mutate(seeds);
@@ -73,7 +73,7 @@ async fn storm(house: &House, at: SocketAddr, seeds: &[Vec<u8>], before: &[u8], 
         let _ = caller.stream.shutdown().await;
         within(async { while caller.bytes().await.is_ok_and(|some| !some.is_empty()) {} }).await;
         if number % 250 == 0 {
-            house.answers_others().await;
+            rig.answers_others().await;
         }
     }
 }

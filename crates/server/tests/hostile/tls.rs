@@ -22,7 +22,7 @@ use tollgate_net::tls::{Tls, TlsFiles};
 
 use crate::caller::Caller;
 use crate::frames::{Frames, HEADERS, begin, get};
-use crate::house::{GOOD, House, ms};
+use crate::rig::{GOOD, Rig, ms};
 
 type Pair = CertifiedKey<KeyPair>;
 
@@ -37,12 +37,12 @@ pub fn install(dir: &Path, name: &str, text: &str) {
     fs::rename(fresh, dir.join(name)).unwrap();
 }
 
-fn house(pair: &Pair, net: NetLimits) -> (House, TempDir) {
+fn rig(pair: &Pair, net: NetLimits) -> (Rig, TempDir) {
     let dir = tempfile::tempdir().unwrap();
     install(dir.path(), "cert.pem", &pair.cert.pem());
     install(dir.path(), "key.pem", &pair.signing_key.serialize_pem());
     let (tls_cert, tls_key) = (Some(dir.path().join("cert.pem")), Some(dir.path().join("key.pem")));
-    (House::configured(Config { tls_cert, tls_key, net, ..Config::for_test() }), dir)
+    (Rig::configured(Config { tls_cert, tls_key, net, ..Config::for_test() }), dir)
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn shown(caller: &Caller<TlsStream<TcpStream>>) -> CertificateDer<'static> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_tls_is_closed_and_others_are_served() {
     let pair = pair();
-    let (house, _dir) = house(&pair, NetLimits { tls_timeout: ms(300), ..NetLimits::default() });
+    let (rig, _dir) = rig(&pair, NetLimits { tls_timeout: ms(300), ..NetLimits::default() });
     for bytes in [GOOD.as_bytes(), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"*1\r\n$4\r\nPING\r\n", b"\x16\x03\x01", b""] {
-        let mut caller = Caller::connect(house.data).await;
+        let mut caller = Caller::connect(rig.data).await;
         caller.send(bytes).await.unwrap();
         let mut said = Vec::new();
         while let Some(some) = caller.bytes().await.ok().filter(|some| !some.is_empty()) {
@@ -101,25 +101,25 @@ async fn what_is_no_tls_is_closed_and_others_are_served() {
         }
         assert!(said.is_empty() || said[0] == 0x15, "an alert at most, not {:?}", said.escape_ascii().to_string());
     }
-    let mut caller = connect(&connector(&[&pair], &[b"http/1.1"]), house.data).await;
+    let mut caller = connect(&connector(&[&pair], &[b"http/1.1"]), rig.data).await;
     assert_eq!(caller.ask(GOOD).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_server_says_nothing_in_plain_to_those_who_speak_tls() {
     let pair = pair();
-    let (house, _dir) = house(&pair, NetLimits { max_connections: 1, ..NetLimits::default() });
-    let mut caller = connect(&connector(&[&pair], &[]), house.data).await;
+    let (rig, _dir) = rig(&pair, NetLimits { max_connections: 1, ..NetLimits::default() });
+    let mut caller = connect(&connector(&[&pair], &[]), rig.data).await;
     assert_eq!(caller.ask(GOOD).await.status, 200);
-    let mut next = Caller::connect(house.data).await;
+    let mut next = Caller::connect(rig.data).await;
     assert!(next.bytes().await.unwrap_or_default().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http_2_is_agreed_on_in_the_handshake() {
     let pair = pair();
-    let (house, _dir) = house(&pair, NetLimits::default());
-    let mut caller = connect(&connector(&[&pair], &[b"h2", b"http/1.1"]), house.data).await;
+    let (rig, _dir) = rig(&pair, NetLimits::default());
+    let mut caller = connect(&connector(&[&pair], &[b"h2", b"http/1.1"]), rig.data).await;
     assert_eq!(caller.stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     caller.send([begin(&[]), get(0, "/live")].concat()).await.unwrap();
     let mut frames = Frames::default();
@@ -133,20 +133,20 @@ async fn http_2_is_agreed_on_in_the_handshake() {
 }
 
 /// Waits until new connections are shown this certificate.
-async fn until_shown(connector: &TlsConnector, house: &House, pair: &Pair) {
-    let ask = async || (shown(&connect(connector, house.data).await) == *pair.cert.der()).then_some(());
+async fn until_shown(connector: &TlsConnector, rig: &Rig, pair: &Pair) {
+    let ask = async || (shown(&connect(connector, rig.data).await) == *pair.cert.der()).then_some(());
     eventually("the new certificate", ms(20_000), ask).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_certificate_is_picked_up_under_load_and_a_wrong_one_is_not() {
     let (old, new, stray) = (pair(), pair(), pair());
-    let (house, dir) = house(&old, NetLimits::default());
+    let (rig, dir) = rig(&old, NetLimits::default());
     let connector = connector(&[&old, &new], &[b"http/1.1"]);
     let (go_on, answered) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let mut load = Vec::new();
     for _ in 0..4 {
-        let mut caller = connect(&connector, house.data).await;
+        let mut caller = connect(&connector, rig.data).await;
         let (go_on, answered) = (go_on.clone(), answered.clone());
         load.push(tokio::spawn(async move {
             while go_on.load(Ordering::Relaxed) {
@@ -159,20 +159,20 @@ async fn a_new_certificate_is_picked_up_under_load_and_a_wrong_one_is_not() {
     }
     // A key that does not belong to it: the old pair stays, however it is asked to read again.
     install(dir.path(), "key.pem", &stray.signing_key.serialize_pem());
-    house.hang_up.notify_one();
+    rig.hang_up.notify_one();
     let since = Instant::now();
     while since.elapsed() < ms(1300) {
-        assert_eq!(shown(&connect(&connector, house.data).await), *old.cert.der());
+        assert_eq!(shown(&connect(&connector, rig.data).await), *old.cert.der());
         sleep(ms(50)).await;
     }
     install(dir.path(), "cert.pem", "no certificate at all");
-    house.hang_up.notify_one();
+    rig.hang_up.notify_one();
     sleep(ms(50)).await;
-    assert_eq!(shown(&connect(&connector, house.data).await), *old.cert.der());
+    assert_eq!(shown(&connect(&connector, rig.data).await), *old.cert.der());
 
     install(dir.path(), "cert.pem", &new.cert.pem());
     install(dir.path(), "key.pem", &new.signing_key.serialize_pem());
-    until_shown(&connector, &house, &new).await;
+    until_shown(&connector, &rig, &new).await;
     let before = answered.load(Ordering::Relaxed);
     sleep(ms(50)).await;
     go_on.store(false, Ordering::Relaxed);

@@ -10,24 +10,24 @@ use tokio::time::{Instant, sleep};
 use tollgate_net::NetLimits;
 
 use crate::caller::{Caller, within};
-use crate::house::{GOOD, House};
+use crate::rig::{GOOD, Rig};
 
 const MIB: usize = 1 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_end_take_no_more_than_their_budget() {
-    let house = House::open(NetLimits { max_in_transit: 2 * MIB, ..NetLimits::default() });
+    let rig = Rig::open(NetLimits { max_in_transit: 2 * MIB, ..NetLimits::default() });
     let head = format!("POST /v1/check/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {MIB}\r\n\r\n{{");
     let mut holders = Vec::new();
     for _ in 0..2 {
-        let mut caller = Caller::connect(house.data).await;
+        let mut caller = Caller::connect(rig.data).await;
         caller.send(&head).await.unwrap();
         holders.push(caller);
     }
     // Which of them the server has read already is its business: ask until there is no room.
     within(async {
         loop {
-            let mut caller = Caller::connect(house.data).await;
+            let mut caller = Caller::connect(rig.data).await;
             caller.send(&head).await.unwrap();
             tokio::select! {
                 answer = caller.answer() => {
@@ -42,7 +42,7 @@ async fn bodies_that_do_not_end_take_no_more_than_their_budget() {
     })
     .await;
     assert!(holders.len() <= 3, "{} hold a body", holders.len());
-    house.answers_others().await;
+    rig.answers_others().await;
     holders.clear();
     let one = "{\"client_key\":\"payer\"}";
     let body = format!("{{\"requests\":[{}]}}", vec![one; 1000].join(","));
@@ -50,18 +50,18 @@ async fn bodies_that_do_not_end_take_no_more_than_their_budget() {
     let mut status = 0;
     within(async {
         while status != 200 {
-            status = Caller::connect(house.data).await.ask(&batch).await.status;
+            status = Caller::connect(rig.data).await.ask(&batch).await.status;
         }
     })
     .await;
-    assert_eq!(house.close().await, 0);
+    assert_eq!(rig.close().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_http_2_connection_is_not_idle() {
     let idle_timeout = Duration::from_millis(400);
-    let house = House::open(NetLimits { idle_timeout, ..NetLimits::default() });
-    let stream = TokioIo::new(TcpStream::connect(house.data).await.unwrap());
+    let rig = Rig::open(NetLimits { idle_timeout, ..NetLimits::default() });
+    let stream = TokioIo::new(TcpStream::connect(rig.data).await.unwrap());
     let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
     let connection = tokio::spawn(connection);
     let start = Instant::now();
@@ -74,22 +74,22 @@ async fn a_busy_http_2_connection_is_not_idle() {
     }
     within(connection).await.unwrap().unwrap();
     assert!(start.elapsed() >= 9 * idle_timeout / 2, "ended {:?} after it began", start.elapsed());
-    house.close().await;
+    rig.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_have_places_of_their_own_and_see_the_end() {
-    let house = House::open(NetLimits { max_connections: 2, ..NetLimits::default() });
-    let mut one = Caller::connect(house.data).await;
-    let mut two = Caller::connect(house.data).await;
+    let rig = Rig::open(NetLimits { max_connections: 2, ..NetLimits::default() });
+    let mut one = Caller::connect(rig.data).await;
+    let mut two = Caller::connect(rig.data).await;
     assert_eq!((one.ask(GOOD).await.status, two.ask(GOOD).await.status), (200, 200));
     let ready = "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    assert_eq!(Caller::connect(house.admin).await.ask(ready).await.status, 200, "the data port is full");
+    assert_eq!(Caller::connect(rig.admin).await.ask(ready).await.status, 200, "the data port is full");
     one.send(&GOOD[..GOOD.len() - 1]).await.unwrap(); // something to wait for at the end
     sleep(Duration::from_millis(100)).await;
-    house.drain.begin();
-    assert_eq!(Caller::connect(house.admin).await.ask(ready).await.status, 503, "who asks while it ends is told");
+    rig.drain.begin();
+    assert_eq!(Caller::connect(rig.admin).await.ask(ready).await.status, 503, "who asks while it ends is told");
     one.send("}").await.unwrap();
     assert_eq!(one.answer().await.unwrap().expect("an answer").status, 200);
-    assert_eq!(within(house.served).await.unwrap(), 0);
+    assert_eq!(within(rig.served).await.unwrap(), 0);
 }

@@ -1,12 +1,12 @@
 //! Explanations as JSON: for every rule whether it applies and if not why, its key, its limit with all defaults filled
 //! in, the state of its bucket. The command line renders them as text.
 
-mod asked;
 mod effective;
+mod explain_request;
 mod request;
 
-pub use asked::ExplainRequest;
 pub use effective::{effective_json, limit_json};
+pub use explain_request::ExplainRequest;
 pub use request::Unexplained;
 
 use serde_json::{Map, Value, json};

@@ -70,7 +70,7 @@ fn engine() -> Engine<Memory> {
     let file = tollgate_rules::read("rules.yaml", RULES).expect("rules");
     let domain = tollgate_rules::envoy::read("files.yaml", DOMAIN).expect("a domain");
     let part = NamespaceRules { file: &file, rules: &[], directories: &[] };
-    let rules = RuleSet::assemble_with(&[part], &[domain], &CompileOptions::for_test()).expect("they compile");
+    let rules = RuleSet::assemble_with(&[part], &[domain], &CompileOptions::reproducible()).expect("they compile");
     Engine::on_clock(rules, ManualClock::at(NOW))
 }
 

@@ -98,7 +98,7 @@ mod tests {
 
     fn rules(yaml: &str) -> RuleSet {
         let file = tollgate_rules::read("rules.yaml", yaml).unwrap();
-        RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap()
+        RuleSet::compile(&[file], &CompileOptions::reproducible()).unwrap()
     }
 
     #[test]

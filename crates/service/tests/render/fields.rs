@@ -137,7 +137,7 @@ fn any_name_makes_a_field_that_can_be_read() {
         let limit = LimitSpec { requests: 1, window_ns: 1_000_000_000, ..LimitSpec::default() };
         let rule = RuleSpec { name: Some(strange.to_owned()), limit: Some(limit), ..RuleSpec::default() };
         let file = RuleFile { rules: vec![rule], ..RuleFile::default() };
-        let set = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap();
+        let set = RuleSet::compile(&[file], &CompileOptions::reproducible()).unwrap();
         let decision =
             tollgate_engine::Engine::in_memory(set).decide_now(&user("1").with(Attribute::ClientKey, "user:1"));
         let reply = rendered(&decision, &ResponseOptions::default(), &RenderConfig::default());

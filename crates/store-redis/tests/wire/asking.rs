@@ -10,7 +10,7 @@ use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::ScriptAnswer;
 use tollgate_store_redis::{Primary, RedisConfig};
 
-use crate::house::{PATIENT, config, consume, now, request, start, take, until, used, warm};
+use crate::rig::{PATIENT, config, consume, now, request, start, take, until, used, warm};
 
 /// How many requests of 32 callers with 40 each pass.
 async fn admitted_to_many(primary: &Arc<Primary>) -> u32 {

@@ -4,7 +4,7 @@ use tollgate_lab::redis::{RedisCluster, RedisServer, Sentinels};
 use tollgate_store_redis::check::{COMMANDS, FindingLevel, acl_user};
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
 
-use crate::house::{PATIENT, config, consume, take, until, warm};
+use crate::rig::{PATIENT, config, consume, take, until, warm};
 
 fn worst(findings: &[Finding]) -> FindingLevel {
     findings.iter().map(|finding| finding.level).max().expect("something is found")
@@ -15,7 +15,7 @@ fn told(findings: &[Finding]) -> String {
 }
 
 /// A server with a user who has all rights but one.
-fn house(server: &RedisServer, without: Option<&str>) -> RedisConfig {
+fn restricted_config(server: &RedisServer, without: Option<&str>) -> RedisConfig {
     let command = acl_user("gate", "hunter2");
     let mut client = server.client();
     client.call(&["ACL", "DELUSER", "gate"]);
@@ -49,14 +49,14 @@ async fn persistence_is_reported_for_quotas() {
     let server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "everysec"]);
     let found = told(&check(&config(server.port())).await);
     assert!(found.contains("ok: usage of quotas survives a restart; a crash"), "{found}");
-    let found = told(&check(&house(&server, None)).await);
+    let found = told(&check(&restricted_config(&server, None)).await);
     assert!(found.contains("ok: usage of quotas survives a restart (appendonly yes)"), "{found}");
 }
 
 #[tokio::test]
 async fn the_documented_user_may_do_everything() {
     let server = RedisServer::start();
-    let config = house(&server, None);
+    let config = restricted_config(&server, None);
     let findings = check(&config).await;
     assert!(worst(&findings) <= FindingLevel::Warning, "{}", told(&findings));
     let primary = warm(config).await;
@@ -73,7 +73,7 @@ async fn every_missing_right_is_found() {
     // The first three only matter in clusters and other databases, the name is a courtesy.
     let needed = COMMANDS.iter().filter(|name| !["asking", "client|setname", "cluster|slots", "select"].contains(name));
     for name in needed {
-        let findings = check(&house(&server, Some(&format!("+{name}")))).await;
+        let findings = check(&restricted_config(&server, Some(&format!("+{name}")))).await;
         assert_eq!(worst(&findings), FindingLevel::Problem, "without {name}: {}", told(&findings));
         assert!(told(&findings).contains("ACL SETUSER"), "without {name}: {}", told(&findings));
     }
@@ -110,13 +110,13 @@ async fn eviction_weighs_as_much_as_configured() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_and_their_primary_are_looked_at() {
-    let house = Sentinels::start();
-    let findings = check(&RedisConfig::new(house.url().parse().unwrap())).await;
+    let sentinels = Sentinels::start();
+    let findings = check(&RedisConfig::new(sentinels.url().parse().unwrap())).await;
     let told = told(&findings);
     assert!(worst(&findings) <= FindingLevel::Warning, "{told}");
     assert_eq!(told.matches("as primary of mymaster").count(), 3, "{told}");
     assert!(told.contains("1 replica") && told.contains("all scripts ran"), "{told}");
-    let unknown = house.url().replace("mymaster", "nobody").parse().unwrap();
+    let unknown = sentinels.url().replace("mymaster", "nobody").parse().unwrap();
     let findings = check(&RedisConfig::new(unknown)).await;
     assert!(findings.iter().any(|finding| finding.what.contains("knows no master \"nobody\"")), "{findings:?}");
 }
@@ -145,6 +145,6 @@ async fn a_layout_that_is_another_is_found() {
     let findings = check(&config).await;
     assert!(told(&findings).contains("is that a Sentinel"), "{}", told(&findings));
     let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &server.port().to_string()]);
-    let findings = check(&crate::house::config(replica.port())).await;
+    let findings = check(&crate::rig::config(replica.port())).await;
     assert!(told(&findings).contains("is a replica"), "{}", told(&findings));
 }

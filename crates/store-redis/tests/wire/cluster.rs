@@ -10,7 +10,7 @@ use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
 use tollgate_store_redis::{HostPort, Layout, Primary, Redirect, RedisConfig};
 
-use crate::house::{PATIENT, config, consume, request, start, take};
+use crate::rig::{PATIENT, config, consume, request, start, take};
 
 fn text(client: &mut Client, parts: &[&str]) -> String {
     let reply = client.call(parts);

@@ -11,7 +11,7 @@ use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::{ErrorCode, Login, Password, Redirect, RedisConfig};
 
-use crate::house::{PATIENT, config, consume, recovered, request, take, until, used, warm};
+use crate::rig::{PATIENT, config, consume, recovered, request, take, until, used, warm};
 
 const WITHIN: Span = Span::from_millis(25);
 
@@ -139,7 +139,7 @@ async fn f30_too_many_clients_is_saturation_and_no_storm() {
     let server = RedisServer::start_with(&["--maxclients", "3"]);
     let clients = [server.client(), server.client(), server.client()];
     let config = RedisConfig { within: Span::from_millis(200), ..config(server.port()) };
-    let primary = crate::house::start(config);
+    let primary = crate::rig::start(config);
     until("open", || primary.health().phase == Phase::Open).await;
     sleep(Duration::from_secs(1)).await;
     assert!(primary.stats().connects <= 20, "{}", primary.stats().connects);

@@ -10,8 +10,8 @@ use tollgate_store::StoreErrorKind::{Indeterminate, Saturated, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::{Primary, RedisConfig};
 
-use crate::house::{PATIENT, config, consume, recovered, take, until, used, warm};
 use crate::proxy::{Mode, Proxy};
+use crate::rig::{PATIENT, config, consume, recovered, take, until, used, warm};
 
 const WITHIN: Span = Span::from_millis(25);
 

@@ -8,7 +8,7 @@ mod clocks;
 mod cluster;
 mod error_replies;
 mod faults;
-mod house;
 mod proxy;
+mod rig;
 mod tls;
 mod watch;

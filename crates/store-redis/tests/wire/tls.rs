@@ -10,22 +10,22 @@ use tollgate_store::StoreErrorKind;
 use tollgate_store_redis::RedisConfig;
 use tollgate_store_redis::breaker::Phase;
 
-use crate::house::{PATIENT, config, consume, start, take, until, warm};
+use crate::rig::{PATIENT, config, consume, start, take, until, warm};
 
-struct House {
+struct TlsServer {
     server: RedisServer,
     port: u16,
     directory: TempDir,
 }
 
-impl House {
-    fn start() -> House {
+impl TlsServer {
+    fn start() -> TlsServer {
         let CertifiedKey { cert, signing_key } = pair();
-        House::with(&cert.pem(), &signing_key.serialize_pem(), "no")
+        TlsServer::with(&cert.pem(), &signing_key.serialize_pem(), "no")
     }
 
     /// A server with this certificate, which may require a client certificate.
-    fn with(certificate: &str, key: &str, clients: &str) -> House {
+    fn with(certificate: &str, key: &str, clients: &str) -> TlsServer {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("cert.pem"), certificate).unwrap();
         fs::write(directory.path().join("key.pem"), key).unwrap();
@@ -44,7 +44,7 @@ impl House {
             "--tls-auth-clients",
             clients,
         ]);
-        House { server, port, directory }
+        TlsServer { server, port, directory }
     }
 
     fn config(&self, ca: &str) -> RedisConfig {
@@ -66,40 +66,40 @@ fn pair() -> CertifiedKey<KeyPair> {
 
 #[tokio::test]
 async fn f63_a_server_whose_certificate_is_trusted_is_used() {
-    let house = House::start();
-    let primary = warm(house.config("cert.pem")).await;
+    let server = TlsServer::start();
+    let primary = warm(server.config("cert.pem")).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
     assert_eq!(primary.stats().connect_failures, 0);
 }
 
 #[tokio::test]
 async fn f63_a_server_whose_certificate_is_not_trusted_is_never_asked() {
-    let house = House::start();
-    let primary = start(house.config("other.pem"));
+    let server = TlsServer::start();
+    let primary = start(server.config("other.pem"));
     until("open", || primary.health().phase == Phase::Open).await;
     let error = take(&primary, consume(1), PATIENT).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unavailable);
     assert!(error.detail.contains("TLS"), "{error}");
-    let info = house.server.client().call(&["INFO", "commandstats"]);
+    let info = server.server.client().call(&["INFO", "commandstats"]);
     let info = String::from_utf8_lossy(info.text().unwrap()).into_owned();
     assert!(!info.contains("cmdstat_eval"), "{info}");
 }
 
 #[tokio::test]
 async fn f63_an_authority_that_is_put_right_is_read_again() {
-    let house = House::start();
-    let primary = start(house.config("other.pem"));
+    let server = TlsServer::start();
+    let primary = start(server.config("other.pem"));
     until("open", || primary.health().phase == Phase::Open).await;
-    fs::copy(house.file("cert.pem"), house.file("other.pem")).unwrap();
+    fs::copy(server.file("cert.pem"), server.file("other.pem")).unwrap();
     until("trusted", || primary.health().phase != Phase::Open).await;
 }
 
 #[tokio::test]
 async fn f63_a_certificate_of_another_host_or_a_malformed_one_is_not_trusted() {
-    let house = House::start();
-    let mut by_address = house.config("cert.pem");
+    let server = TlsServer::start();
+    let mut by_address = server.config("cert.pem");
     by_address.url.hosts[0].host = "127.0.0.1".to_owned();
-    for config in [by_address, house.config("key.pem"), house.config("absent.pem")] {
+    for config in [by_address, server.config("key.pem"), server.config("absent.pem")] {
         let primary = start(config);
         until("open", || primary.health().phase == Phase::Open).await;
     }
@@ -107,8 +107,8 @@ async fn f63_a_certificate_of_another_host_or_a_malformed_one_is_not_trusted() {
 
 #[tokio::test]
 async fn unverified_tls_must_be_spelled_out() {
-    let house = House::start();
-    let primary = warm(RedisConfig { insecure_tls: true, ..house.config("other.pem") }).await;
+    let server = TlsServer::start();
+    let primary = warm(RedisConfig { insecure_tls: true, ..server.config("other.pem") }).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
 }
 
@@ -146,10 +146,10 @@ async fn self_signed_certificates_of_every_kind_are_trusted_if_they_are_named() 
         ("of version 1", version_1()),
     ];
     for (kind, (certificate, key)) in kinds {
-        let house = House::with(&certificate, &key, "no");
-        let primary = warm(house.config("cert.pem")).await;
+        let server = TlsServer::with(&certificate, &key, "no");
+        let primary = warm(server.config("cert.pem")).await;
         assert!(take(&primary, consume(1), PATIENT).await.unwrap(), "{kind}");
-        let stranger = start(house.config("other.pem"));
+        let stranger = start(server.config("other.pem"));
         until("open", || stranger.health().phase == Phase::Open).await;
     }
 }
@@ -162,17 +162,17 @@ async fn a_trusted_certificate_must_be_valid() {
     parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
     parameters.not_after = rcgen::date_time_ymd(2020, 1, 2);
     let key = KeyPair::generate().unwrap();
-    let house = House::with(&parameters.self_signed(&key).unwrap().pem(), &key.serialize_pem(), "no");
-    let primary = start(house.config("cert.pem"));
+    let server = TlsServer::with(&parameters.self_signed(&key).unwrap().pem(), &key.serialize_pem(), "no");
+    let primary = start(server.config("cert.pem"));
     until("open", || primary.health().phase == Phase::Open).await;
     assert!(primary.health().trouble.unwrap().contains("TLS"));
 }
 
 #[tokio::test]
 async fn the_host_name_may_be_skipped_and_the_chain_may_not() {
-    let house = House::start();
+    let server = TlsServer::start();
     let elsewhere = |ca| {
-        let mut config = house.config(ca);
+        let mut config = server.config(ca);
         config.url.hosts[0].host = "127.0.0.1".to_owned();
         RedisConfig { skip_hostname: true, ..config }
     };
@@ -185,10 +185,10 @@ async fn the_host_name_may_be_skipped_and_the_chain_may_not() {
 #[tokio::test]
 async fn a_server_that_wants_a_certificate_is_shown_one() {
     let CertifiedKey { cert, signing_key } = pair();
-    let house = House::with(&cert.pem(), &signing_key.serialize_pem(), "yes");
-    let own = Some((house.file("cert.pem"), house.file("key.pem")));
-    let primary = warm(RedisConfig { client_certificate: own, ..house.config("cert.pem") }).await;
+    let server = TlsServer::with(&cert.pem(), &signing_key.serialize_pem(), "yes");
+    let own = Some((server.file("cert.pem"), server.file("key.pem")));
+    let primary = warm(RedisConfig { client_certificate: own, ..server.config("cert.pem") }).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
-    let nameless = start(house.config("cert.pem"));
+    let nameless = start(server.config("cert.pem"));
     until("open", || nameless.health().phase == Phase::Open).await;
 }

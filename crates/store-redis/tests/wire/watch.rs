@@ -4,7 +4,7 @@ use tollgate_lab::redis::RedisServer;
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::BucketKey;
 
-use crate::house::{PATIENT, config, consume, request, take, until, warm};
+use crate::rig::{PATIENT, config, consume, request, take, until, warm};
 
 #[tokio::test]
 async fn f21_an_emptied_store_is_noticed_within_a_second() {

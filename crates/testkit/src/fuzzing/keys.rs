@@ -16,7 +16,8 @@ const FILES: [&str; 2] = [include_str!("keys/default.yaml"), include_str!("keys/
 
 static SET: LazyLock<RuleSet> = LazyLock::new(|| {
     let file = |text| tollgate_rules::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&FILES.map(file), &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
+    RuleSet::compile(&FILES.map(file), &CompileOptions::reproducible())
+        .unwrap_or_else(|problems| panic!("{problems:?}"))
 });
 
 /// A rule as this model sees it: name, key parts with their alternatives, and whether missing parts share a bucket.

@@ -109,7 +109,7 @@ fn check_lints(file: &RuleFile, text: &str, widths: &[usize]) {
 
 /// A file that was read compiles, except for duplicate rules and numbers that overflow only in sum.
 fn check_set(file: &RuleFile, widths: &[usize]) {
-    match RuleSet::compile(std::slice::from_ref(file), &CompileOptions::for_test()) {
+    match RuleSet::compile(std::slice::from_ref(file), &CompileOptions::reproducible()) {
         Ok(set) => check_requests(file, &set),
         Err(problems) => {
             for problem in problems.into_parts().0 {

@@ -18,7 +18,7 @@ pub(super) fn file() -> Value {
 
 pub(super) fn engine(files: &str, clock: &ManualClock) -> Engine<Memory> {
     let domain = tollgate_rules::envoy::read("d.yaml", files).unwrap_or_else(|report| panic!("{report}"));
-    let rules = RuleSet::assemble_with(&[], &[domain], &CompileOptions::for_test()).expect("it compiles");
+    let rules = RuleSet::assemble_with(&[], &[domain], &CompileOptions::reproducible()).expect("it compiles");
     Engine::on_clock(rules, clock.clone())
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_lab::patience;
 
-use crate::house::{Tollgate, call, envoy, send};
+use crate::rig::{Tollgate, call, envoy, send};
 
 const EDGE: &str = "
 domain: edge

@@ -4,5 +4,5 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
 mod compat;
-mod house;
 mod native;
+mod rig;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate_lab::patience;
 use tollgate_lab::process::Signal;
 
-use crate::house::{RULES, Tollgate, call, envoy, send};
+use crate::rig::{RULES, Tollgate, call, envoy, send};
 
 #[test]
 fn clients_see_allowed_and_denied_responses() {
@@ -71,7 +71,7 @@ fn an_unavailable_limiter_allows_or_denies_as_configured() {
     let open = envoy(tollgate.grpc, |config| config.replace("timeout: 20s", "timeout: 0.3s"));
     let closed = envoy(tollgate.grpc, |config| config.replace("failure_mode_deny: false", "failure_mode_deny: true"));
     let ask = |at| call(at, "/away", "x-api-key: a\r\n");
-    let limited = |answer: &crate::house::Answer| answer.field("ratelimit").is_some();
+    let limited = |answer: &crate::rig::Answer| answer.field("ratelimit").is_some();
     patience::until("Envoy reaches Tollgate", Duration::from_secs(20), || limited(&ask(open.address())));
     tollgate.process.halt();
     let late = ask(open.address());

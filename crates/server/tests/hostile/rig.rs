@@ -21,7 +21,7 @@ pub const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { 
 /// A request that is answered 200 and charges another client than the one whose bucket is read.
 pub const GOOD: &str = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n{\"client_key\":\"payer\"}";
 
-pub struct House {
+pub struct Rig {
     pub data: SocketAddr,
     pub admin: SocketAddr,
     pub metrics: Option<SocketAddr>,
@@ -33,14 +33,14 @@ pub struct House {
     pub _rules: TempDir,
 }
 
-impl House {
+impl Rig {
     /// A server with these limits.
-    pub fn open(net: NetLimits) -> House {
-        House::configured(Config { net, ..Config::for_test() })
+    pub fn open(net: NetLimits) -> Rig {
+        Rig::configured(Config { net, ..Config::for_test() })
     }
 
     /// A server so configured, with one rule.
-    pub fn configured(config: Config) -> House {
+    pub fn configured(config: Config) -> Rig {
         watch_for_panics();
         let rules = tempfile::tempdir().unwrap();
         let path = rules.path().join("rules.yaml");
@@ -55,7 +55,7 @@ impl House {
         };
         let (data, admin) = (at(Surface::Data).unwrap(), at(Surface::Admin).unwrap());
         let (metrics, drain, hang_up) = (at(Surface::Metrics), server.drain(), server.reload());
-        House { data, admin, metrics, drain, hang_up, served: tokio::spawn(server.run()), _rules: rules }
+        Rig { data, admin, metrics, drain, hang_up, served: tokio::spawn(server.run()), _rules: rules }
     }
 
     /// Somebody else is answered, on a connection of its own.
