@@ -10,7 +10,7 @@
 //! `tollgate_state`, as the first statement does.
 
 use crate::audit::{self, ChainHead, GenerationMeta};
-use crate::db::{DatabasePool, Tx, sql};
+use crate::db::{DatabaseFuture, DatabasePool, Tx, sql};
 use crate::{Author, Change, Error, Instant, Result};
 
 /// A transaction that changes records.
@@ -42,7 +42,11 @@ impl WriteTx {
         self.changes.push(change);
     }
 
-    pub(crate) async fn begin(pool: &DatabasePool) -> Result<WriteTx> {
+    pub(crate) fn begin(pool: &DatabasePool) -> DatabaseFuture<'_, WriteTx> {
+        Box::pin(WriteTx::lock(pool))
+    }
+
+    async fn lock(pool: &DatabasePool) -> Result<WriteTx> {
         let mut tx = pool.write().await?;
         let lock = match tx.is_postgres() {
             true => {
@@ -70,7 +74,11 @@ impl WriteTx {
     }
 
     /// Writes the audit and commits; returns the generation then in force.
-    pub(crate) async fn finish(mut self, author: &Author, action: &str) -> Result<i64> {
+    pub(crate) fn finish<'a>(self, author: &'a Author, action: &'a str) -> DatabaseFuture<'a, i64> {
+        Box::pin(self.end(author, action))
+    }
+
+    async fn end(mut self, author: &Author, action: &str) -> Result<i64> {
         if self.completion == Completion::Rollback {
             self.tx.rollback().await?;
             return Ok(self.generation - 1);

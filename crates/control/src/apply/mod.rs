@@ -20,6 +20,7 @@ pub(crate) use idempotency::{ApplyResult, IdempotencyKey};
 pub(crate) use plan::ChangePlan;
 use row_set::{RecordKey, RowSet};
 
+use crate::db::DatabaseFuture;
 use crate::write_tx::{Completion, WriteTx};
 use crate::{ChangeSet, Result};
 
@@ -27,7 +28,11 @@ use crate::{ChangeSet, Result};
 const PER_EDIT: Duration = Duration::from_millis(1);
 
 /// Applies a change set, or returns the response of its first application.
-pub(crate) async fn apply(change_set: &ChangeSet, write: &mut WriteTx) -> Result<ApplyResult> {
+pub(crate) fn apply<'a>(change_set: &'a ChangeSet, write: &'a mut WriteTx) -> DatabaseFuture<'a, ApplyResult> {
+    Box::pin(apply_once(change_set, write))
+}
+
+async fn apply_once(change_set: &ChangeSet, write: &mut WriteTx) -> Result<ApplyResult> {
     write.tx.extend(PER_EDIT.saturating_mul(u32::try_from(change_set.edits.len()).unwrap_or(u32::MAX)));
     let key = IdempotencyKey::of(change_set)?;
     if let Some(key) = &key

@@ -11,6 +11,7 @@ use tollgate_ruleset::DirectoryRecord;
 
 use super::namespace::{LoadedNamespace, NamespaceBuilder, name_of, spec_of};
 use crate::control::{ChangedKeys, LoadedApiKeys, Quarantined, Snapshot};
+use crate::db::DatabaseFuture;
 use crate::record::{
     ClientRecord, GrantRecord, NamespaceDraft, OverrideRecord, PlanRecord, RuleModeRecord, RuleRecord, TokenRecord,
     document,
@@ -86,7 +87,19 @@ impl LoadedState {
         }))
     }
 
-    async fn read_all(snapshot: &mut Snapshot, context: &LoadContext, read_at: time::Instant) -> Result<LoadedState> {
+    fn read_all<'a>(
+        snapshot: &'a mut Snapshot,
+        context: &'a LoadContext,
+        read_at: time::Instant,
+    ) -> DatabaseFuture<'a, LoadedState> {
+        Box::pin(LoadedState::read_tables(snapshot, context, read_at))
+    }
+
+    async fn read_tables(
+        snapshot: &mut Snapshot,
+        context: &LoadContext,
+        read_at: time::Instant,
+    ) -> Result<LoadedState> {
         let state = snapshot.state().await?;
         let mut quarantined = Vec::new();
         let mut drafts: BTreeMap<String, NamespaceBuilder> = BTreeMap::new();

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::history::{content, unreadable};
 use super::{Control, tokens};
-use crate::db::{Sql, SqlRow, Tx, sql};
+use crate::db::{DatabaseFuture, Sql, SqlRow, Tx, sql};
 use crate::edit::fleet_change;
 use crate::record::{
     ApiKeyRecord, ClientRecord, GrantRecord, NamespaceRow, OverrideRecord, PlanRecord, RuleModeRecord, RuleRow,
@@ -104,7 +104,11 @@ async fn record_batch(write: &mut WriteTx, written_by: &str, policy: ErrorPolicy
     Ok(more)
 }
 
-async fn record_edit(write: &mut WriteTx, edit: &SqlEdit) -> Result<Changed> {
+fn record_edit<'a>(write: &'a mut WriteTx, edit: &'a SqlEdit) -> DatabaseFuture<'a, Changed> {
+    Box::pin(record_edit_of_kind(write, edit))
+}
+
+async fn record_edit_of_kind(write: &mut WriteTx, edit: &SqlEdit) -> Result<Changed> {
     match edit.kind {
         // Invalid rules are found when all rules of their namespace are read.
         RecordKind::Rule => {

@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
 use super::failure::DatabaseFailure;
 use super::time_limit::TimeLimit;
-use super::{Connections, DatabasePool, Tx, sql};
+use super::{Connections, DatabaseFuture, DatabasePool, Tx, sql};
 use crate::{Error, Result};
 
 /// Description, script for SQLite, script for PostgreSQL; the first is version 1.
@@ -99,7 +99,11 @@ pub(crate) async fn schema(tx: &mut Tx) -> Result<Schema> {
 
 /// Migrates the tables to this version and returns the number of steps. A second node waits for the first and finds
 /// nothing to do.
-pub(crate) async fn migrate(pool: &DatabasePool) -> Result<usize> {
+pub(crate) fn migrate(pool: &DatabasePool) -> DatabaseFuture<'_, usize> {
+    Box::pin(migrate_tables(pool))
+}
+
+async fn migrate_tables(pool: &DatabasePool) -> Result<usize> {
     // `MigrateError` is kept as a value, because `bound` would replace it.
     let migrated = async {
         Ok(match &pool.connections {

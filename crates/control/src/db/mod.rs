@@ -30,3 +30,13 @@ pub(crate) use row::SqlRow;
 pub(crate) use sql::{Sql, sql};
 pub(crate) use tx::Tx;
 pub(crate) use value::{Json, SqlValue};
+
+use std::pin::Pin;
+
+use crate::Result;
+
+/// What the database will answer.
+///
+/// Boxed, because the compiler builds the code of an `async fn` anew in every crate that awaits it, and in each of its
+/// codegen units: the drivers of both databases, dozens of times. An allocation beside a round trip costs nothing.
+pub(crate) type DatabaseFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;

@@ -10,6 +10,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
 
+use super::DatabaseFuture;
 use super::time_limit::TimeLimit;
 use super::tx::{Tx, TxConnection};
 use crate::{DatabaseUrl, Error, Result};
@@ -118,16 +119,20 @@ impl DatabasePool {
     }
 }
 
-async fn begin_sqlite(pool: &SqlitePool, how: &'static str, time_limit: TimeLimit) -> Result<Tx> {
-    let session = async { TxConnection::begin(pool.acquire().await?, how).await };
-    let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
-    Ok(Tx::sqlite(session, time_limit))
+fn begin_sqlite<'a>(pool: &'a SqlitePool, how: &'static str, time_limit: TimeLimit) -> DatabaseFuture<'a, Tx> {
+    Box::pin(async move {
+        let session = async { TxConnection::begin(pool.acquire().await?, how).await };
+        let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
+        Ok(Tx::sqlite(session, time_limit))
+    })
 }
 
-async fn begin_postgres(pool: &PgPool, how: &'static str, time_limit: TimeLimit) -> Result<Tx> {
-    let session = async { TxConnection::begin(pool.acquire().await?, how).await };
-    let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
-    Ok(Tx::postgres(session, time_limit))
+fn begin_postgres<'a>(pool: &'a PgPool, how: &'static str, time_limit: TimeLimit) -> DatabaseFuture<'a, Tx> {
+    Box::pin(async move {
+        let session = async { TxConnection::begin(pool.acquire().await?, how).await };
+        let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
+        Ok(Tx::postgres(session, time_limit))
+    })
 }
 
 fn pool<DB: sqlx::Database>(connections: u32, timeouts: DatabaseTimeouts) -> PoolOptions<DB> {

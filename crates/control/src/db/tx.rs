@@ -7,7 +7,7 @@ use sqlx::{Database, Executor, Postgres, Sqlite};
 
 use super::failure::DatabaseFailure;
 use super::time_limit::TimeLimit;
-use super::{Sql, SqlRow};
+use super::{DatabaseFuture, Sql, SqlRow};
 use crate::Result;
 
 /// A transaction. Dropped before [`commit`](Tx::commit) it is rolled back.
@@ -49,7 +49,11 @@ impl Tx {
     }
 
     /// Runs a statement and returns the number of affected rows.
-    pub(crate) async fn run(&mut self, sql: Sql) -> Result<u64> {
+    pub(crate) fn run(&mut self, sql: Sql) -> DatabaseFuture<'_, u64> {
+        Box::pin(self.run_unboxed(sql))
+    }
+
+    async fn run_unboxed(&mut self, sql: Sql) -> Result<u64> {
         sql.check()?;
         let done = match &mut self.inner {
             Inner::Sqlite(session) => {
@@ -86,14 +90,16 @@ impl Tx {
     }
 
     /// All rows of a short result.
-    pub(crate) async fn all(&mut self, sql: Sql) -> Result<Vec<SqlRow>> {
-        let mut rows = Vec::new();
-        let keep = |row| {
-            rows.push(row);
-            Ok(())
-        };
-        self.each(sql, keep).await?;
-        Ok(rows)
+    pub(crate) fn all(&mut self, sql: Sql) -> DatabaseFuture<'_, Vec<SqlRow>> {
+        Box::pin(async move {
+            let mut rows = Vec::new();
+            let keep = |row| {
+                rows.push(row);
+                Ok(())
+            };
+            self.each(sql, keep).await?;
+            Ok(rows)
+        })
     }
 
     /// The first row of a result, if there is any.
@@ -103,19 +109,19 @@ impl Tx {
 
     /// Commits; durable on return. After [`Unavailable`](crate::Error::Unavailable) the transaction may have been
     /// committed: only the reply was lost.
-    pub(crate) async fn commit(self) -> Result<()> {
-        let done = match self.inner {
-            Inner::Sqlite(session) => session.end("COMMIT", self.time_limit).await,
-            Inner::Postgres(session) => session.end("COMMIT", self.time_limit).await,
-        };
-        done.map_err(|failure| failure.error)
+    pub(crate) fn commit(self) -> DatabaseFuture<'static, ()> {
+        Box::pin(self.end("COMMIT"))
     }
 
     /// Rolls back. Dropping has the same effect, but closes the connection.
-    pub(crate) async fn rollback(self) -> Result<()> {
+    pub(crate) fn rollback(self) -> DatabaseFuture<'static, ()> {
+        Box::pin(self.end("ROLLBACK"))
+    }
+
+    async fn end(self, how: &'static str) -> Result<()> {
         let done = match self.inner {
-            Inner::Sqlite(session) => session.end("ROLLBACK", self.time_limit).await,
-            Inner::Postgres(session) => session.end("ROLLBACK", self.time_limit).await,
+            Inner::Sqlite(session) => session.end(how, self.time_limit).await,
+            Inner::Postgres(session) => session.end(how, self.time_limit).await,
         };
         done.map_err(|failure| failure.error)
     }
