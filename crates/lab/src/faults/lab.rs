@@ -18,6 +18,8 @@ use crate::{patience, ports, process};
 
 /// Uncertainty of times that involve two processes.
 const DOUBT: Duration = Duration::from_millis(100);
+/// How long a store may take to decide, where no row says how soon it must, on a busy machine.
+pub const STORE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A fleet under test. Each row gets a new one, and drops it with all its processes and files.
 pub struct Lab {
@@ -90,7 +92,7 @@ impl Lab {
         for number in 1..=count {
             self.start_node(&format!("n{number}"), store);
         }
-        self.wait_for_store(Duration::from_secs(10));
+        self.wait_for_store(STORE_PATIENCE);
     }
 
     /// Starts one node.

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use caller::Caller;
-pub use lab::Lab;
+pub use lab::{Lab, STORE_PATIENCE};
 pub use load::{BackgroundLoad, LoadProfile, LoadRequest};
 pub use node::TestNode;
 pub use rows::ROWS;

@@ -180,20 +180,38 @@ async fn f05_jitter_delays_no_caller_and_does_not_flap() {
 async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
     let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
-    let mut answered = 0;
-    for _ in 0..20 {
+    let (mut answered, mut counted) = (0, 0);
+    for _ in 0..400 {
         let asking = primary.clone();
         let caller = tokio::spawn(async move { take(&asking, consume(1), WITHIN).await });
         let sent = primary.stats().flushes;
         while primary.stats().flushes == sent {
             tokio::task::yield_now().await;
         }
-        patience::pause(Duration::from_millis(40)); // the only thread: nothing of this node runs meanwhile
-        answered += u32::from(caller.await.unwrap().is_ok());
+        let slowest = slowest_ping_of(&server, Duration::from_millis(40)); // the only thread: nothing of this node runs
+        let is_decided = caller.await.unwrap().is_ok();
+        // On a busy machine the server may be late too: such a round says nothing.
+        if slowest < Duration::from_millis(10) {
+            (answered, counted) = (answered + u32::from(is_decided), counted + 1);
+        }
+        if counted == 20 {
+            break;
+        }
     }
     let stats = primary.stats();
     assert_eq!((stats.openings, stats.broken, primary.health().phase), (0, 0, Phase::Closed));
-    assert!(answered >= 18, "{answered} of 20 decided by the store");
+    assert!(answered * 10 >= counted * 9, "{answered} of {counted} decided by the store");
+}
+
+/// Pings the server from this thread for so long, and returns the longest time that a reply took.
+fn slowest_ping_of(server: &RedisServer, span: Duration) -> Duration {
+    let (mut client, watch, mut slowest) = (server.client(), patience::Watch::start(), Duration::ZERO);
+    while watch.elapsed() < span {
+        let before = watch.elapsed();
+        client.succeed(&["PING"]);
+        slowest = slowest.max(watch.elapsed() - before);
+    }
+    slowest
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::json;
 use tollgate_lab::patience::Watch;
 use tollgate_lab::postgres::{self, Shutdown};
 
-use super::rig::{Node, Place};
+use super::rig::{Node, Place, rule};
 
 const BACK_WITHIN: Duration = Duration::from_secs(5);
 
@@ -29,7 +29,7 @@ fn f39_decisions_go_on_while_postgres_is_halted_and_what_comes_after_is_served_s
     server.stop();
     decides(&node, "/first", 11);
     let watch = Watch::start();
-    let refused = node.make("second", "/second", 12);
+    let refused = node.admin_once("POST", "/v1/rules", &[], Some(rule("second", "/second", 12)));
     assert_eq!((refused.status, refused.body["code"].as_str()), (503, Some("database_away")), "{refused:?}");
     assert!(watch.elapsed() < Duration::from_secs(10), "failed after {:?}", watch.elapsed());
     assert!(refused.head.contains("Retry-After"), "{}", refused.head);
@@ -92,7 +92,7 @@ fn a_node_starts_without_its_database_from_its_copy() {
     decides(&node, "/kept", 99);
     let status = node.status();
     assert_eq!(status["database"]["state"].as_str(), Some("away"), "{status}");
-    let refused = node.make("not-now", "/x", 1);
+    let refused = node.admin_once("POST", "/v1/rules", &[], Some(rule("not-now", "/x", 1)));
     assert_eq!(refused.status, 503, "{refused:?}");
     server.restart();
     tollgate_lab::patience::until("writes work again", Duration::from_secs(20), || {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -27,6 +28,11 @@ pub struct Node {
 
 /// Timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long the database may be late on a busy machine.
+const DATABASE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Numbers calls, for their keys.
+static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// A response.
 #[derive(Debug)]
@@ -88,6 +94,10 @@ impl Place {
         let beside = self.db.strip_prefix("sqlite:").and_then(|path| Path::new(path).parent());
         let dir = beside.unwrap_or(self.dir.path());
         let own = || std::fs::read_to_string(dir.join("admin-token")).unwrap_or_default();
+        if token.is_none() {
+            // On a busy machine the database may be late for the start; the token is made when it answers.
+            patience::try_until(DATABASE_PATIENCE, || !own().is_empty());
+        }
         let token = token.map_or_else(own, str::to_owned).trim().to_owned();
         Ok(Node { process, data, admin, gateway, token, errors })
     }
@@ -103,9 +113,24 @@ impl Node {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }
 
-    /// Calls the admin API.
+    /// Calls the admin API as clients do: while the database is late, as on a busy machine, the call is repeated with
+    /// the same key, so that nothing is done twice.
     pub fn admin(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
-        self.try_admin(&self.admin, method, path, &[], body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        let key = format!("call-{}", CALLS.fetch_add(1, Ordering::Relaxed));
+        let watch = patience::Watch::start();
+        loop {
+            let answer = self.admin_once(method, path, &[("Idempotency-Key", &key)], body.clone());
+            if answer.status != 503 || watch.elapsed() > DATABASE_PATIENCE {
+                return answer;
+            }
+            patience::pause(Duration::from_millis(50));
+        }
+    }
+
+    /// Calls the admin API once, whatever it answers.
+    pub fn admin_once(&self, method: &str, path: &str, fields: &[(&str, &str)], body: Option<Value>) -> Answer {
+        self.try_admin(&self.admin, method, path, fields, body)
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
     pub fn try_admin(

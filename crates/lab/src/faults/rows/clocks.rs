@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_testkit::checker::{self, AdmissionMode};
 
-use crate::faults::{Lab, RowResult};
+use crate::faults::{Lab, RowResult, STORE_PATIENCE};
 use crate::redis::{RedisCluster, RedisOptions, RedisServer};
 use crate::wall_clock::WallClock;
 
@@ -75,7 +75,7 @@ pub fn of_nodes(mut lab: Lab) -> RowResult {
     lab.add_arguments(&["--nodes", "2"]);
     lab.start_node("n1", &server.url());
     lab.start_node_at("n2", &server.url(), crate::ports::free(), Some(&wall));
-    lab.wait_for_store(Duration::from_secs(10));
+    lab.wait_for_store(STORE_PATIENCE);
     let from = lab.now();
     let load = lab.load(8);
     lab.pause(1000);
