@@ -2,6 +2,7 @@
 
 use super::Control;
 use crate::apply;
+use crate::db::DatabaseFuture;
 use crate::edit::fleet_change;
 use crate::write_tx::WriteTx;
 use crate::{AppliedChanges, Author, ChangeSet, RecordKind, Result};
@@ -9,7 +10,11 @@ use crate::{AppliedChanges, Author, ChangeSet, RecordKind, Result};
 impl Control {
     /// Applies all edits in one transaction, as one generation with one audit row per change, or none. Durable on
     /// return.
-    pub async fn apply(&self, change_set: &ChangeSet) -> Result<AppliedChanges> {
+    pub fn apply<'a>(&'a self, change_set: &'a ChangeSet) -> DatabaseFuture<'a, AppliedChanges> {
+        Box::pin(self.apply_retrying(change_set))
+    }
+
+    async fn apply_retrying(&self, change_set: &ChangeSet) -> Result<AppliedChanges> {
         // Not through `write`: the compiler cannot prove that the future of a closure that borrows the change set is
         // `Send`.
         let mut may_retry = true;

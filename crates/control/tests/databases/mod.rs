@@ -1,5 +1,7 @@
 //! A database for a test: the same test runs on SQLite and on PostgreSQL.
 
+use std::path::Path;
+use std::pin::Pin;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
@@ -34,10 +36,12 @@ impl Database {
         Database::at(DatabaseUrl::Postgres(url), None).await
     }
 
-    async fn at(url: DatabaseUrl, files: Option<TempDir>) -> Database {
-        let control = Control::with_timeouts(&url, PATIENT).unwrap();
-        control.migrate().await.unwrap();
-        Database { control, url, _files: files }
+    fn at(url: DatabaseUrl, files: Option<TempDir>) -> Boxed<'static, Database> {
+        Box::pin(async {
+            let control = Control::with_timeouts(&url, PATIENT).unwrap();
+            control.migrate().await.unwrap();
+            Database { control, url, _files: files }
+        })
     }
 
     /// Another node, with connections of its own.
@@ -46,36 +50,55 @@ impl Database {
     }
 
     /// Runs SQL directly, not through the control plane.
-    pub async fn run(&self, text: &str) {
+    pub fn run<'a>(&'a self, text: &'a str) -> Boxed<'a, ()> {
+        Box::pin(self.run_unboxed(text))
+    }
+
+    async fn run_unboxed(&self, text: &str) {
         let text = AssertSqlSafe(text.to_owned());
         match &self.url {
             DatabaseUrl::Sqlite(path) => {
-                let mut connection = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
+                let mut connection = sqlite_connection(path).await;
                 sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
             }
             DatabaseUrl::Postgres(url) => {
-                let mut connection = PgConnection::connect(url).await.unwrap();
+                let mut connection = postgres_connection(url).await;
                 sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
             }
         }
     }
 
     /// The first column of a result, as text.
-    pub async fn texts(&self, text: &str) -> Vec<String> {
+    pub fn texts<'a>(&'a self, text: &'a str) -> Boxed<'a, Vec<String>> {
+        Box::pin(self.texts_unboxed(text))
+    }
+
+    async fn texts_unboxed(&self, text: &str) -> Vec<String> {
         let text = AssertSqlSafe(text.to_owned());
         match &self.url {
             DatabaseUrl::Sqlite(path) => {
-                let mut connection = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
+                let mut connection = sqlite_connection(path).await;
                 let rows = sqlx::query(text).fetch_all(&mut connection).await.unwrap();
                 rows.iter().map(|row| row.get(0)).collect()
             }
             DatabaseUrl::Postgres(url) => {
-                let mut connection = PgConnection::connect(url).await.unwrap();
+                let mut connection = postgres_connection(url).await;
                 let rows = sqlx::query(text).fetch_all(&mut connection).await.unwrap();
                 rows.iter().map(|row| row.get(0)).collect()
             }
         }
     }
+}
+
+/// Boxed, as all that follows: the compiler builds the code of an `async fn` anew in every codegen unit that awaits it.
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+fn sqlite_connection(path: &Path) -> Boxed<'_, SqliteConnection> {
+    Box::pin(async { SqliteConnection::connect(path.to_str().unwrap()).await.unwrap() })
+}
+
+fn postgres_connection(url: &str) -> Boxed<'_, PgConnection> {
+    Box::pin(async { PgConnection::connect(url).await.unwrap() })
 }
 
 /// The author of changes from the command line.
