@@ -9,25 +9,28 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use smallvec::SmallVec;
 use tokio::time::{Instant, sleep};
-use tollgate_core::{Attribute, Clock};
+use tollgate_core::Clock;
 use tollgate_cost::llm::LlmDialect;
-use tollgate_identity::{CallerIdentity, CertificateNames, Evidence, Identifier};
+use tollgate_identity::{CertificateNames, Evidence, Identifier};
 use tollgate_rules::path::PathError;
 use tollgate_service::render::{self, Media, ResponseOptions};
 use tollgate_service::{Decision, HeaderFields, HeldRequest, Reply, Service, Verdict, random};
 use tollgate_telemetry::MetricFamilies;
-use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse, response_of};
+use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse};
 
 use crate::access_log::{AccessLog, AccessLogConfig};
+use crate::asked_request::AskedRequest;
 use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
+use crate::refusal_body::{RefusalStyle, RefusalText, respond};
 use crate::request_head::{ForwardedFor, remove_connection_fields};
 use crate::request_record::{Recorder, RequestRecord};
 use crate::response::{ExchangeGuards, forwarded};
 use crate::routes::{CompiledRoute, RouteTable};
 use crate::spec::GatewaySpec;
+use crate::traceparent;
 use crate::upgrade::{self, is_upgrade};
 use crate::upstream::{BodyProgress, Exchange, SentRequestBody, UpstreamError};
 
@@ -102,7 +105,7 @@ impl WebApp for Gateway {
         match Box::pin(self.0.answer(request, record)).await {
             Ok(response) => response,
             Err(Refused { refusal, mut record }) => {
-                let mut response = refusal.response();
+                let mut response = refusal.response(record.style.as_ref(), &record.id_text());
                 record.refused(refusal.label(), response.status().as_u16());
                 record.write_id(response.headers_mut());
                 if let GatewayRefusal::Upstream(error) = &*refusal {
@@ -156,6 +159,7 @@ impl GatewayState {
         let found = table.find(&host, &method, path.as_str(), &parts.headers);
         let route = or_refuse!(found.cloned().ok_or(GatewayRefusal::NoRoute), record);
         record.routed(&route.spec.name);
+        record.style = RefusalStyle::of(&route, &parts.headers);
         if is_longer_than(&parts.headers, route.spec.max_body) {
             return Err(Refused { refusal: Box::new(TOO_LARGE), record });
         }
@@ -178,7 +182,9 @@ impl GatewayState {
         let (priced, body) = or_refuse!(PricedRequest::read(&route.spec, &head, body).await, record);
 
         let endpoint = format!("{} {endpoint}", if method == Method::HEAD { "GET" } else { method.as_str() });
-        let asked = AskedRequest { namespace, endpoint: &endpoint, host: &host, caller: &caller };
+        let mut asked = AskedRequest { namespace, endpoint: &endpoint, host: &host, caller: &caller, class: "" };
+        let class = asked.class_of(&route.spec, &parts.headers);
+        asked.class = &class.name;
         let accept = parts.headers.get(header::ACCEPT).map(|accept| accept.as_bytes().to_owned());
         let options = ResponseOptions {
             media: accept.as_deref().map_or(Media::Problem, Media::accepted),
@@ -204,7 +210,7 @@ impl GatewayState {
             sleep(delay).await; // a place in the queue of a leaky bucket: the rule bounds it
         }
 
-        let admitted = Box::pin(route.upstream.protection.admit(route.spec.priority, &method)).await;
+        let admitted = Box::pin(route.upstream.protection.admit(class.rank, &method)).await;
         let mut permit = or_refuse!(admitted, record);
         let target = or_refuse!(target(&path.forwarded(&route.spec), uri.query()), record);
         let exchange = Exchange {
@@ -277,6 +283,7 @@ impl GatewayState {
         let mut reply = Reply::default();
         reply.clear();
         let config = &self.service.render;
+        let denial = render::denial_text(decision, options, config);
         match &decision.verdict {
             Verdict::Invalid(_) => render::write_decision(decision, options, config, &mut reply),
             _ => {
@@ -286,10 +293,18 @@ impl GatewayState {
         }
         record.refused("denied", reply.status);
         let status = reply.status;
-        let mut response = response_of(reply);
+        let rule = decision.deciding_rule().map(|(rule, _)| rule);
+        let text = RefusalText {
+            code: denial.code,
+            message: &denial.message,
+            rule: rule.map(|rule| rule.name.as_str()),
+            doc_url: rule.and_then(|rule| rule.spec.doc_url.as_deref()),
+            decision_id: &record.id_text(),
+        };
+        let style = record.style.as_ref().filter(|_| dialect.is_none());
+        let mut response = respond(style, &text, reply);
         if let Some(dialect) = dialect {
-            let rule = decision.deciding_rule().map(|(rule, _)| rule.name.as_str());
-            llm_refusal(dialect, status, rule, &mut response);
+            llm_refusal(dialect, status, text.rule, &mut response);
         }
         record.write_id(response.headers_mut());
         response
@@ -309,35 +324,11 @@ impl GatewayState {
         headers.remove(header::EXPECT); // the gateway has answered it
         ForwardedFor { peer: peer.whole, trusts_peer, host: host.as_ref(), is_tls: self.is_tls }
             .write(route.spec.forwarded, headers);
+        traceparent::write(route.spec.traceparent, headers);
         route.spec.request_headers.apply(headers);
         if route.spec.cost.as_ref().is_some_and(|cost| cost.reads_response()) {
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
-    }
-}
-
-/// A request as the rules see it.
-struct AskedRequest<'a> {
-    namespace: &'a str,
-    endpoint: &'a str,
-    host: &'a str,
-    caller: &'a CallerIdentity,
-}
-
-impl<'a> AskedRequest<'a> {
-    fn custom(&self) -> SmallVec<[(&'a str, &'a str); 4]> {
-        let mut custom: SmallVec<[(&str, &str); 4]> = SmallVec::new();
-        if !self.host.is_empty() {
-            custom.push(("host", self.host));
-        }
-        custom.extend(self.caller.custom().filter(|(name, _)| *name != "host"));
-        custom
-    }
-
-    fn request(&self, custom: &'a [(&'a str, &'a str)]) -> tollgate_core::Request<'a> {
-        let mut request = tollgate_core::Request::new().in_namespace(self.namespace).with_custom(custom);
-        request.set(Attribute::Endpoint, self.endpoint);
-        self.caller.describe(request)
     }
 }
 

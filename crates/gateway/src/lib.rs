@@ -12,10 +12,13 @@
 //! | `cost/` | what requests cost: before they are decided, and when they end |
 //! | `response`, `upgrade`, `tunnel_copy` | the way back, and tunnels |
 //! | `explain` | what the routes make of a request, without sending it |
-//! | `refusal` | responses of the gateway's own |
+//! | `asked_request` | what rules see of a request |
+//! | `traceparent` | the trace that a request belongs to |
+//! | `refusal`, `refusal_body`, `template` | responses of the gateway's own |
 //! | `request_record`, `access_log`, `metrics` | what became of each request |
 
 mod access_log;
+mod asked_request;
 mod canonical;
 mod cost;
 mod explain;
@@ -23,11 +26,14 @@ mod fetch;
 mod gateway;
 mod metrics;
 mod refusal;
+mod refusal_body;
 mod request_head;
 mod request_record;
 mod response;
 mod routes;
 pub mod spec;
+mod template;
+mod traceparent;
 mod tunnel_copy;
 mod upgrade;
 mod upstream;

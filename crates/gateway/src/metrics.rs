@@ -93,6 +93,16 @@ impl MetricFamilies for GatewayFamilies {
                 .filter(|upstream| upstream.spec.protection.breaker.is_some())
                 .map(|upstream| ([("upstream", upstream.spec.name.clone())], u64::from(upstream.protection.is_open()))),
         )?;
+        page.counters(
+            "tollgate_upstream_retries",
+            "Requests that were sent again, and those that the budget had no room for",
+            table.upstreams().filter(|upstream| upstream.spec.retries.attempts > 0).flat_map(|upstream| {
+                let (sent, refused) = upstream.retries();
+                [("sent", sent), ("over_budget", refused)].map(|(outcome, count)| {
+                    ([("upstream", upstream.spec.name.clone()), ("outcome", outcome.to_owned())], count)
+                })
+            }),
+        )?;
         page.gauges(
             "tollgate_upstream_idle_connections",
             "Open connections to a server that wait for a request",

@@ -1,6 +1,8 @@
 //! Responses that the gateway writes itself: to requests that it cannot forward, and for servers that do not answer.
 //! They say what the caller can do, and nothing about what stands behind the gateway.
 
+use std::borrow::Cow;
+
 use http::{HeaderValue, header};
 use tollgate_core::Span;
 use tollgate_cost::CostError;
@@ -8,10 +10,11 @@ use tollgate_cost::llm::LlmDialect;
 use tollgate_identity::Unauthenticated;
 use tollgate_overload::retry_after_overload;
 use tollgate_rules::path::PathError;
-use tollgate_service::render::ProblemDetails;
+use tollgate_service::render::{self, ProblemDetails};
 use tollgate_service::{ApiError, Reply, random};
 use tollgate_web::{HttpError, ResponseBody, WebResponse, http_error, response_of};
 
+use crate::refusal_body::{RefusalStyle, RefusalText, add_member, respond};
 use crate::upstream::UpstreamError;
 
 /// Why a request gets a response of the gateway's own, other than a limit.
@@ -99,37 +102,71 @@ impl GatewayRefusal {
     }
 
     /// The response.
-    pub(crate) fn response(&self) -> WebResponse {
+    pub(crate) fn response(&self, style: Option<&RefusalStyle>, decision_id: &str) -> WebResponse {
+        let error = self.error();
+        let mut reply = Reply::default();
+        reply.clear();
+        let GatewayError { fixed, detail, waits } = &error;
+        let ApiError { status, code, title, field, closes, .. } = *fixed;
+        render::write_problem(&ProblemDetails { status, code, title, detail, field: None }, &mut reply);
+        // The names that refusals of limits have, so that programs read one form.
+        add_member("error", code, &mut reply.body);
+        add_member("message", detail, &mut reply.body);
+        if let Some((name, value)) = field {
+            reply.fields.push(name, value);
+        }
+        if *waits {
+            // It differs, so that callers do not come back together.
+            let secs = retry_after_overload(RETRY_AFTER, random::fast());
+            reply.fields.push("Retry-After", &secs.to_string());
+        }
+        if let GatewayRefusal::Unauthenticated(why) = self {
+            why.challenges.iter().for_each(|challenge| reply.fields.push("WWW-Authenticate", challenge));
+        }
+        reply.close |= closes;
+        let text = RefusalText { code, message: detail, rule: None, doc_url: None, decision_id };
+        respond(style, &text, reply)
+    }
+
+    fn error(&self) -> GatewayError<'_> {
+        let plain = |fixed: ApiError| GatewayError { fixed, detail: fixed.detail.into(), waits: false };
         match self {
-            GatewayRefusal::Path(error) => {
-                let detail = format!("The path cannot be used: {error}.");
-                problem(400, error.code(), "Bad request", &detail)
-            }
+            GatewayRefusal::Path(error) => GatewayError {
+                detail: format!("The path cannot be used: {error}.").into(),
+                ..plain(ApiError::new(400, error.code(), "Bad request", ""))
+            },
             GatewayRefusal::Connect => plain(CONNECT),
             GatewayRefusal::NoRoute => plain(NO_ROUTE),
             GatewayRefusal::Unauthenticated(why) => {
-                let mut response = problem(401, "unauthenticated", "Unauthorized", why.message());
-                for challenge in why.challenges {
-                    response.headers_mut().append(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-                }
-                response
+                plain(ApiError::new(401, "unauthenticated", "Unauthorized", why.message()))
             }
             GatewayRefusal::Cost(error) => {
                 let status = error.kind.status();
                 let title = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
-                problem(status, error.kind.code(), title.unwrap_or("Bad request"), &error.message)
+                let fixed = ApiError::new(status, error.kind.code(), title.unwrap_or("Bad request"), "");
+                GatewayError { detail: Cow::Borrowed(&*error.message), ..plain(fixed) }
             }
             GatewayRefusal::Upstream(error) => match error {
-                UpstreamError::NoServer | UpstreamError::BreakerOpen => later(NO_SERVER),
-                UpstreamError::Full | UpstreamError::Shed(_) => later(OVERLOAD),
+                UpstreamError::NoServer | UpstreamError::BreakerOpen => {
+                    GatewayError { waits: true, ..plain(NO_SERVER) }
+                }
+                UpstreamError::Full | UpstreamError::Shed(_) => GatewayError { waits: true, ..plain(OVERLOAD) },
                 UpstreamError::NoUpgrade => plain(NO_UPGRADE),
                 UpstreamError::Connect(_) => plain(UNREACHABLE),
                 UpstreamError::Timeout(_) => plain(LATE),
                 UpstreamError::TwoFramings | UpstreamError::Broken(_) => plain(BROKEN),
-                UpstreamError::RequestBody(error) => unreadable(*error),
+                UpstreamError::RequestBody(error) => plain(http_error(*error)),
             },
         }
     }
+}
+
+/// What a refusal says.
+struct GatewayError<'a> {
+    fixed: ApiError,
+    detail: Cow<'a, str>,
+    /// It says when to come back, where nothing is known about the load to come.
+    waits: bool,
 }
 
 /// Gives the refusal of a limit the form that clients of a language model read. Its header fields stay.
@@ -146,27 +183,8 @@ pub(crate) fn llm_refusal(dialect: LlmDialect, status: u16, rule: Option<&str>, 
 
 /// The response to a request that cannot be read. The connection closes behind it.
 pub(crate) fn unreadable(error: HttpError) -> WebResponse {
-    plain(http_error(error))
-}
-
-fn plain(error: ApiError) -> WebResponse {
     let mut reply = Reply::default();
     reply.clear();
-    error.write(&mut reply);
-    response_of(reply)
-}
-
-/// An error with a time to wait, which differs so that callers do not come back together.
-fn later(error: ApiError) -> WebResponse {
-    let mut response = plain(error);
-    let secs = retry_after_overload(RETRY_AFTER, random::fast());
-    response.headers_mut().insert(header::RETRY_AFTER, secs.into());
-    response
-}
-
-fn problem(status: u16, code: &str, title: &str, detail: &str) -> WebResponse {
-    let mut reply = Reply::default();
-    reply.clear();
-    tollgate_service::render::write_problem(&ProblemDetails { status, code, title, detail, field: None }, &mut reply);
+    http_error(error).write(&mut reply);
     response_of(reply)
 }

@@ -10,6 +10,7 @@ use tollgate_web::{StreamError, WebRequest};
 
 use crate::access_log::{AccessLog, AccessRecord, FORWARDED};
 use crate::metrics::GatewayMetrics;
+use crate::refusal_body::RefusalStyle;
 use crate::upstream::{BodyProgress, UpstreamServer};
 
 /// The header field with the id under which the access log has a request.
@@ -29,6 +30,8 @@ pub(crate) struct RequestRecord {
     progress: BodyProgress,
     is_shadow_denied: bool,
     pub(crate) record: AccessRecord,
+    /// How it is refused, if the route has a style of its own.
+    pub(crate) style: Option<RefusalStyle>,
 }
 
 impl RequestRecord {
@@ -40,6 +43,7 @@ impl RequestRecord {
             progress: BodyProgress::default(),
             is_shadow_denied: false,
             record,
+            style: None,
         }
     }
 
@@ -113,9 +117,14 @@ impl RequestRecord {
         tracing::debug!(server = self.record.server, %error, "a response broke off");
     }
 
+    /// The id of the request.
+    pub(crate) fn id_text(&self) -> String {
+        format!("{:016x}", self.record.id)
+    }
+
     /// Tells the caller the id of the request.
     pub(crate) fn write_id(&self, headers: &mut HeaderMap) {
-        if let Ok(id) = HeaderValue::from_str(&format!("{:016x}", self.record.id)) {
+        if let Ok(id) = HeaderValue::from_str(&self.id_text()) {
             headers.insert(DECISION_ID, id);
         }
     }

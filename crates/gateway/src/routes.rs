@@ -8,7 +8,7 @@ use http::{HeaderMap, Method};
 use tokio::task::AbortHandle;
 use tollgate_core::Clock;
 
-use crate::spec::{GatewaySpec, RouteSpec};
+use crate::spec::{GatewaySpec, RouteSpec, have_all};
 use crate::upstream::{Upstream, check_health};
 
 /// One version of all routes. It is replaced as a whole; requests finish with the one they began with.
@@ -113,14 +113,11 @@ impl RouteSpec {
     ) -> Option<&'static str> {
         // Without it, HEAD would reach a route that is meant for others.
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        let has_header = |(name, wanted): &(http::HeaderName, String)| {
-            headers.get_all(name).iter().any(|value| wanted == "*" || value.as_bytes() == wanted.as_bytes())
-        };
         match () {
             () if !self.is_for(host) => Some("host"),
             () if !self.methods.is_empty() && !self.methods.contains(method) => Some("method"),
             () if !self.path.matches(path) => Some("path"),
-            () if !self.headers.iter().all(has_header) => Some("headers"),
+            () if !have_all(headers, &self.headers) => Some("headers"),
             () => None,
         }
     }

@@ -53,6 +53,6 @@ pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
     Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, GrantSpec, LeaseSpec, LimitAlgorithm, LimitSpec,
-    MatchSpec, MeterSpec, Missing, OnFail, OverrideSpec, PlanOrigin, PlanSchedule, PlanSpec, RuleFile, RuleSpec,
-    SoftSpec, Unmetered,
+    MatchSpec, MeterSpec, Missing, OnFail, OverrideSpec, PlanOrigin, PlanSchedule, PlanSpec, ReservedSlots, RuleFile,
+    RuleSpec, SoftSpec, Unmetered,
 };

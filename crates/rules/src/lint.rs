@@ -226,8 +226,9 @@ fn never_looser(a: &LimitSpec, b: &LimitSpec, a_first: bool) -> bool {
         || (a.algorithm == b.algorithm && a.is_queue() == b.is_queue() && a.align == b.align && !a.is_queue());
     let rate = |limit: &LimitSpec, other: &LimitSpec| u128::from(limit.requests) * u128::from(other.window_ns.max(1));
     let (slower, smaller) = (rate(a, b) <= rate(b, a), a.capacity() <= b.capacity());
-    let comparable =
-        a.is_gcra() || (a.window_ns == b.window_ns && a.slot_ttl_ns == b.slot_ttl_ns && a.quota == b.quota);
+    let comparable = a.is_gcra()
+        || (a.window_ns == b.window_ns && a.slot_ttl_ns == b.slot_ttl_ns && a.quota == b.quota)
+            && a.reserved == b.reserved;
     let equal = rate(a, b) == rate(b, a) && a.capacity() == b.capacity();
     same_kind && comparable && slower && smaller && (a_first || !equal)
 }

@@ -21,7 +21,7 @@ use crate::path::{EscapedSlash, PathCase};
 use crate::pattern::Matcher;
 use crate::position::SourcePosition;
 pub use grant::GrantSpec;
-pub use limit::{Align, LimitAlgorithm, LimitSpec};
+pub use limit::{Align, LimitAlgorithm, LimitSpec, ReservedSlots};
 pub use meter::{MeterSpec, Unmetered};
 pub use plan::{PLAN, PlanOrigin, PlanSpec};
 pub use quota::{ANCHOR, QuotaSpec, TIME_ZONE};

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tollgate_core::{Attribute, KeyHasher, LeaseSize, LimitError, Owner, Secret, Sharing};
 use tollgate_rules::KeyBy;
-use tollgate_rules::spec::{Consistency, Cost, LeaseSpec, MatchSpec, MeterSpec, RuleSpec};
+use tollgate_rules::spec::{Consistency, Cost, LeaseSpec, MatchSpec, MeterSpec, ReservedSlots, RuleSpec};
 
 use super::attributes::Attributes;
 use super::input::{CompileOptions, Defaults};
@@ -92,6 +92,11 @@ pub(super) fn compile_body(
         key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
         costs: costs_of(&spec.cost, attributes),
         quota,
+        reserved_by: spec
+            .limit
+            .as_ref()
+            .and_then(|limit| limit.reserved.as_ref())
+            .map(|_| attributes.intern(ReservedSlots::ATTRIBUTE)),
         meters,
         hasher,
         owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100), namespace: namespace as u32 },

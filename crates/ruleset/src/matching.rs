@@ -2,7 +2,7 @@
 //! bucket, the limit, and what is asked of it.
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, KeyHasher, LimitError, Request, Time};
+use tollgate_core::{Charge, KeyHasher, Limit, LimitError, Request, Time};
 use tollgate_rules::path::PathCase;
 use tollgate_rules::spec::{Align, Missing, Unmetered};
 
@@ -105,6 +105,9 @@ pub(super) fn charge_of(
     if let Some(quota) = &rule.quota {
         limit = quota.at(limit, |id| facts.value(id), |start| rule.granted(facts, start, wall), wall);
     }
+    if rule.reserved_by.is_some() {
+        limit = rule.unreserved(limit, facts);
+    }
     let mut chosen = None;
     if rule.shards() > 1 && !terms.whole {
         // A slot is renewed and released later, so its id chooses the shard.
@@ -192,6 +195,18 @@ pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &RequestFacts<'_>
 }
 
 impl Rule {
+    /// The limit without the slots that are reserved for more important requests than this one.
+    pub(super) fn unreserved(&self, limit: Limit, facts: &RequestFacts<'_>) -> Limit {
+        let reserved = self.spec.limit.as_ref().and_then(|spec| spec.reserved.as_ref());
+        match (reserved, self.reserved_by) {
+            (Some(reserved), Some(attribute)) if facts.value(attribute) != Some(reserved.class.as_str()) => {
+                let shared = reserved.shared(limit.capacity());
+                limit.with_requests(shared, shared).unwrap_or(limit)
+            }
+            _ => limit,
+        }
+    }
+
     /// What the rule charges per unit of its meter.
     pub(super) fn factor(&self, facts: &RequestFacts<'_>) -> u64 {
         let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));

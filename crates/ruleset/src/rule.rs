@@ -68,6 +68,8 @@ pub struct RuleBody {
     pub(super) costs: Vec<(Conditions, u64)>,
     /// The calendar of a quota.
     pub(super) quota: Option<CompiledQuota>,
+    /// The attribute with the class of a request, where a part of the slots is for one class.
+    pub(super) reserved_by: Option<AttrId>,
     /// Meters and weights of a rule that does not count requests alone; empty otherwise.
     pub(super) meters: Vec<(String, u64)>,
     /// Has absorbed the identity of the rule; the parts of a key follow.

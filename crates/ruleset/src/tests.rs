@@ -670,3 +670,27 @@ fn accept_limits_is_rejected_where_it_cannot_work() {
         assert!(report.contains("accept_limits"), "{report}");
     }
 }
+
+#[test]
+fn reserved_slots_are_left_out_for_all_but_their_class() {
+    let limit = "algorithm: concurrency, slots: 9";
+    let slots = |options: &str, class: Option<&'static str>| {
+        let set = set(&format!("rules: [{{ key_by: global, limit: {{ {limit}{options} }} }}]"));
+        let custom: Vec<(&str, &str)> = class.map(|class| ("priority", class)).into_iter().collect();
+        let request = Request::new().with_custom(&custom).holding(SlotId(1));
+        let charge = only(&set, &request);
+        (charge.limit.capacity(), charge.bucket)
+    };
+    let (all, bucket) = slots("", None);
+    assert_eq!(all, 9);
+    for (options, class, wanted) in [
+        (", reserved: 20%", None, 7),
+        (", reserved: 20%", Some("test"), 7),
+        (", reserved: 20%", Some("critical"), 9),
+        (", reserved_for: gold", Some("critical"), 7),
+        (", reserved_for: gold", Some("gold"), 9),
+        (", reserved: 100%", None, 0),
+    ] {
+        assert_eq!(slots(options, class), (wanted, bucket), "{options} {class:?}: one count for all");
+    }
+}

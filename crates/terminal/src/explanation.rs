@@ -148,6 +148,11 @@ pub(super) fn limit_text(rule: &Value) -> String {
     match count("capacity") {
         0 => format!("{name}, lets nothing pass"),
         _ if has("every") => quota_text(limit),
+        _ if has("reserved") => {
+            let (share, class) =
+                (string(limit, "reserved").unwrap_or("?"), string(limit, "reserved_for").unwrap_or("?"));
+            format!("{name}, {} slots of {} each, {share} reserved for {class}", count("slots"), time("slot_ttl"))
+        }
         _ if has("slots") => format!("{name}, {} slots of {} each", count("slots"), time("slot_ttl")),
         most if has("max_delay") => {
             format!("{name} as queue, {rate}, waits up to {}, {most} at most", time("max_delay"))

@@ -1,7 +1,7 @@
 //! The order in which fields of rules are shown.
 
 /// Conventional order of the fields of a rule and of its nested maps; other fields follow by name.
-const FIELD_ORDER: [&str; 25] = [
+const FIELD_ORDER: [&str; 27] = [
     "rule_id",
     "client_key",
     "rule",
@@ -20,6 +20,8 @@ const FIELD_ORDER: [&str; 25] = [
     "window",
     "slots",
     "slot_ttl",
+    "reserved",
+    "reserved_for",
     "algorithm",
     "burst",
     "cost",

@@ -1,4 +1,4 @@
-//! The systemd unit: its flags exist, its limits fit the defaults, and it is hardened.
+//! The systemd units: their flags exist, their limits fit the defaults, and they are hardened.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -9,8 +9,11 @@ use std::time::Duration;
 
 use tollgate_config::{Config, Setting};
 
-fn unit() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/tollgate.service")).unwrap()
+/// The units, and the command that each of them runs.
+const UNITS: [(&str, &str); 2] = [("tollgate.service", "serve"), ("tollgate-gateway.service", "gateway")];
+
+fn unit(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name)).unwrap()
 }
 
 /// The values of a key of `[Service]`, in order.
@@ -22,33 +25,37 @@ fn values<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
 
 #[test]
 fn starts_the_server_with_flags_that_exist() {
-    let unit = unit();
-    let [start] = values(&unit, "ExecStart")[..] else { panic!("one ExecStart") };
-    let mut words = start.split(' ');
-    assert_eq!((words.next(), words.next()), (Some("/usr/local/bin/tollgate"), Some("serve")));
-    for flag in words.clone().filter_map(|word| word.strip_prefix("--")) {
-        let flag = flag.split('=').next().unwrap();
-        assert!(flag == "config" || Setting::named(&flag.replace('-', "_")).is_some(), "--{flag} is no setting");
+    for (name, command) in UNITS {
+        let unit = unit(name);
+        let [start] = values(&unit, "ExecStart")[..] else { panic!("one ExecStart in {name}") };
+        let mut words = start.split(' ');
+        assert_eq!((words.next(), words.next()), (Some("/usr/local/bin/tollgate"), Some(command)));
+        for flag in words.clone().filter_map(|word| word.strip_prefix("--")) {
+            let flag = flag.split('=').next().unwrap();
+            assert!(flag == "config" || Setting::named(&flag.replace('-', "_")).is_some(), "--{flag} is no setting");
+        }
+        let files: Vec<&str> = words.filter(|word| word.starts_with('/')).collect();
+        assert!(!files.is_empty() && files.iter().all(|file| file.starts_with("/etc/tollgate/")), "{files:?}");
+        assert_eq!(values(&unit, "ExecReload"), ["/bin/sh -c \"kill -HUP $MAINPID\""]);
+        assert_eq!(values(&unit, "EnvironmentFile"), ["-/etc/default/tollgate"]);
     }
-    let files: Vec<&str> = words.filter(|word| word.starts_with('/')).collect();
-    assert!(!files.is_empty() && files.iter().all(|file| file.starts_with("/etc/tollgate/")), "{files:?}");
-    assert_eq!(values(&unit, "ExecReload"), ["/bin/sh -c \"kill -HUP $MAINPID\""]);
-    assert_eq!(values(&unit, "EnvironmentFile"), ["-/etc/default/tollgate"]);
 }
 
 #[test]
 fn limits_fit_the_defaults_of_the_server() {
-    let (unit, config) = (unit(), Config::default());
-    let number =
-        |key: &str, unit_of: &str| -> u64 { values(&unit, key)[0].strip_suffix(unit_of).unwrap().parse().unwrap() };
-    assert!(Duration::from_secs(number("TimeoutStopSec", "s")) > config.net.drain_timeout + Duration::from_secs(1));
-    assert!(number("LimitNOFILE", "") > 2 * config.net.max_connections as u64);
-    assert!(number("MemoryMax", "M") << 20 > config.max_memory + (256 << 20));
+    let config = Config::default();
+    for unit in UNITS.map(|(name, _)| unit(name)) {
+        let number =
+            |key: &str, unit_of: &str| -> u64 { values(&unit, key)[0].strip_suffix(unit_of).unwrap().parse().unwrap() };
+        assert!(Duration::from_secs(number("TimeoutStopSec", "s")) > config.net.drain_timeout + Duration::from_secs(1));
+        assert!(number("LimitNOFILE", "") > 2 * config.net.max_connections as u64);
+        let bounded = config.max_memory + config.net.max_in_transit;
+        assert!(number("MemoryMax", "M") << 20 > bounded + (256 << 20));
+    }
 }
 
 #[test]
 fn is_hardened() {
-    let unit = unit();
     let wanted = [
         ("DynamicUser", "yes"),
         ("NoNewPrivileges", "yes"),
@@ -66,25 +73,29 @@ fn is_hardened() {
         ("LimitCORE", "0"),
         ("Restart", "on-failure"),
     ];
-    for (key, value) in wanted {
-        assert_eq!(values(&unit, key).first(), Some(&value), "{key}");
+    for (name, unit) in UNITS.map(|(name, _)| (name, unit(name))) {
+        for (key, value) in wanted {
+            assert_eq!(values(&unit, key).first(), Some(&value), "{key} of {name}");
+        }
     }
 }
 
-/// systemd verifies the unit.
+/// systemd verifies the units.
 #[test]
-fn systemd_verifies_the_unit() {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unit-{}", std::process::id()));
-    fs::create_dir_all(&dir).unwrap();
-    let path = dir.join("tollgate.service");
-    // The verification also checks that the program exists.
-    fs::write(&path, unit().replace("/usr/local/bin/tollgate", env!("CARGO_BIN_EXE_tollgate"))).unwrap();
-    let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
-    fs::remove_dir_all(&dir).unwrap();
-    let output =
-        output.unwrap_or_else(|error| panic!("systemd-analyze is missing ({error}): script/setup installs it"));
-    // Messages about other units, and about machines without a running systemd, are ignored.
-    let told = String::from_utf8_lossy(&output.stderr);
-    let about_ours: Vec<&str> = told.lines().filter(|line| line.contains("tollgate.service")).collect();
-    assert!(about_ours.is_empty(), "{about_ours:#?}");
+fn systemd_verifies_the_units() {
+    for (name, _) in UNITS {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let path = dir.join(name);
+        // The verification also checks that the program exists.
+        fs::write(&path, unit(name).replace("/usr/local/bin/tollgate", env!("CARGO_BIN_EXE_tollgate"))).unwrap();
+        let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
+        fs::remove_dir_all(&dir).unwrap();
+        let output =
+            output.unwrap_or_else(|error| panic!("systemd-analyze is missing ({error}): script/setup installs it"));
+        // Messages about other units, and about machines without a running systemd, are ignored.
+        let told = String::from_utf8_lossy(&output.stderr);
+        let about_ours: Vec<&str> = told.lines().filter(|line| line.contains(name)).collect();
+        assert!(about_ours.is_empty(), "{about_ours:#?}");
+    }
 }

@@ -149,6 +149,8 @@ pub(super) fn limit() -> Value {
         "burst": count("Capacity of a bucket, when it differs from `requests`.", check::BURST_MAX),
         "slots": count("Requests in flight, of `concurrency`.", check::SLOTS_MAX),
         "slot_ttl": duration("When a slot whose holder died comes back."),
+        "reserved": json!({ "type": "string", "pattern": "^([1-9][0-9]?|100)%$", "description": "Share of the slots that only requests of one class may use; what the limit refuses is shed (503)." }),
+        "reserved_for": json!({ "type": "string", "minLength": 1, "maxLength": 64, "description": "The class: the value of the attribute `priority` of those requests; `critical` by default." }),
         "max_delay": duration("How long a request may be asked to wait; makes a leaky bucket a queue."),
         "align": word(&["clock", "key"], "Where windows start."),
     })

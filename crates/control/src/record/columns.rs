@@ -15,7 +15,7 @@ use crate::error::field_error;
 use crate::{Error, FieldError, Result};
 
 /// Fields of a limit without a column.
-const LIMIT_OPTIONS: [&str; 3] = ["slot_ttl", "max_delay", "align"];
+const LIMIT_OPTIONS: [&str; 5] = ["slot_ttl", "reserved", "reserved_for", "max_delay", "align"];
 /// Algorithms that use `burst_size`.
 const HAVE_BURST: [LimitAlgorithm; 3] =
     [LimitAlgorithm::TokenBucket, LimitAlgorithm::Gcra, LimitAlgorithm::LeakyBucket];

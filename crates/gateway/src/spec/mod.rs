@@ -11,13 +11,17 @@
 //! |---|---|
 //! | `route` | conditions and treatment of requests |
 //! | `upstream` | servers, balancing, health checks, timeouts |
+//! | `priority` | the class of a request |
+//! | `refusals` | how refusals look |
 //! | `protection` | what keeps an upstream from more work than it can do |
 //! | `header_edits` | fields that are set or removed |
 //! | `upstream_url` | the URL of a server |
 
 mod header_edits;
+mod priority;
 mod protection;
 mod read;
+mod refusals;
 mod route;
 mod upstream;
 mod upstream_url;
@@ -31,9 +35,12 @@ use tollgate_identity::IdentitySpec;
 use tollgate_overload::Priorities;
 
 pub use header_edits::HeaderEdits;
+pub use priority::{PriorityCase, PriorityClass, PrioritySpec};
 pub use protection::ProtectionSpec;
 pub use read::{read, read_bytes};
-pub use route::{ForwardedStyle, RouteSpec};
+pub use refusals::{HtmlPage, RefusalBody, RefusalSpec};
+pub(crate) use route::have_all;
+pub use route::{ForwardedStyle, RouteSpec, TraceStyle};
 pub use upstream::{Balance, EjectionSpec, HealthSpec, TimeoutSpec, UpstreamSpec};
 pub use upstream_url::{ServerScheme, UpstreamUrl};
 

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, Method};
+use http::{HeaderMap, HeaderName, Method};
 use tollgate_cost::CostSpec;
-use tollgate_overload::spec::read_priority;
-use tollgate_overload::{Priorities, Priority};
+use tollgate_overload::Priorities;
 use tollgate_rules::problem::{ParseError, Problems, quote};
 use tollgate_rules::read::{FieldPath, FieldValue};
 use tollgate_rules::yaml::YamlKind;
 use tollgate_rules::{EscapedSlash, PathCase, PathPattern};
 
 use super::header_edits::{HeaderEdits, field_name};
+use super::priority::PrioritySpec;
+use super::refusals::RefusalSpec;
 
 /// Which requests, where to, and how they are treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,13 +48,17 @@ pub struct RouteSpec {
     /// Whether a connection may be upgraded: WebSocket.
     pub upgrade: bool,
     /// Its importance where not all requests can be served.
-    pub priority: Priority,
+    pub priority: PrioritySpec,
     /// The namespace whose rules decide.
     pub namespace: Option<String>,
     /// Longest body of a request; no limit by default, because bodies are streamed.
     pub max_body: Option<u64>,
     /// The status of a refusal by a limit.
     pub denied_status: u16,
+    /// How refusals look; problem documents without it.
+    pub refusals: Option<RefusalSpec>,
+    /// Whether a trace is passed on.
+    pub traceparent: TraceStyle,
     /// What requests cost; one request each without it.
     pub cost: Option<Arc<CostSpec>>,
 }
@@ -70,6 +75,18 @@ pub enum ForwardedStyle {
     Both,
     /// Neither: the fields are removed.
     Off,
+}
+
+/// What becomes of `traceparent`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceStyle {
+    /// The caller's, as it is.
+    #[default]
+    Pass,
+    /// The caller's, or a new one.
+    Create,
+    /// None.
+    Remove,
 }
 
 impl Default for RouteSpec {
@@ -90,10 +107,12 @@ impl Default for RouteSpec {
             request_headers: HeaderEdits::default(),
             response_headers: HeaderEdits::default(),
             upgrade: true,
-            priority: Priorities::default().unnamed(),
+            priority: PrioritySpec::unnamed(&Priorities::default()),
             namespace: None,
             max_body: None,
             denied_status: 429,
+            refusals: None,
+            traceparent: TraceStyle::default(),
             cost: None,
         }
     }
@@ -125,6 +144,8 @@ const FIELDS: &[&str] = &[
     "namespace",
     "max_body",
     "denied_status",
+    "refusals",
+    "traceparent",
     "cost",
 ];
 const CASES: [(&str, PathCase); 2] = [("sensitive", PathCase::Sensitive), ("insensitive", PathCase::Insensitive)];
@@ -137,6 +158,8 @@ const STYLES: [(&str, ForwardedStyle); 4] = [
     ("both", ForwardedStyle::Both),
     ("off", ForwardedStyle::Off),
 ];
+const TRACES: [(&str, TraceStyle); 3] =
+    [("pass", TraceStyle::Pass), ("create", TraceStyle::Create), ("remove", TraceStyle::Remove)];
 const STATUSES: [(&str, u16); 3] = [("429", 429), ("403", 403), ("503", 503)];
 
 pub(super) fn read_route(
@@ -199,16 +222,27 @@ pub(super) fn read_route(
         route.upgrade = upgrade;
     }
     route.priority = match fields.get("priority") {
-        Some(value) => read_priority(value, priorities, problems),
-        None => priorities.unnamed(),
+        Some(value) => PrioritySpec::read(value, priorities, problems),
+        None => PrioritySpec::unnamed(priorities),
     };
     route.namespace = fields.get("namespace").and_then(|value| value.text(problems)).map(str::to_owned);
     route.max_body = fields.get("max_body").and_then(|value| value.integer(0..=1 << 50, problems));
     if let Some(status) = fields.get("denied_status").and_then(|value| value.choice(&STATUSES, problems)) {
         route.denied_status = status;
     }
+    route.refusals = fields.get("refusals").map(|value| RefusalSpec::read(value, problems));
+    if let Some(style) = fields.get("traceparent").and_then(|value| value.choice(&TRACES, problems)) {
+        route.traceparent = style;
+    }
     route.cost = fields.get("cost").map(|value| Arc::new(CostSpec::read(&value, problems)));
     route
+}
+
+/// Whether a header has all of these fields, with these values.
+pub(crate) fn have_all(headers: &HeaderMap, conditions: &[(HeaderName, String)]) -> bool {
+    conditions.iter().all(|(name, wanted)| {
+        headers.get_all(name).iter().any(|value| wanted == "*" || value.as_bytes() == wanted.as_bytes())
+    })
 }
 
 /// Reads one or several texts.
@@ -260,7 +294,8 @@ fn read_prefix(text: &str) -> Result<String, ParseError> {
     }
 }
 
-fn read_conditions(value: &FieldValue<'_>, problems: &mut Problems) -> Vec<(HeaderName, String)> {
+/// Reads conditions on header fields.
+pub(super) fn read_conditions(value: &FieldValue<'_>, problems: &mut Problems) -> Vec<(HeaderName, String)> {
     let YamlKind::Map(entries) = &value.node.kind else {
         problems.push(value.mismatch("a map of header fields", "write `{ x-version: 2 }`, or `*` for any value"));
         return Vec::new();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_overload::Priorities;
+use tollgate_overload::spec::{RetrySpec, read_retries};
 use tollgate_rules::problem::Problems;
 use tollgate_rules::read::{FieldValue, MapFields};
 
@@ -30,6 +31,8 @@ pub struct UpstreamSpec {
     pub timeouts: TimeoutSpec,
     /// What keeps it from more work than it can do.
     pub protection: ProtectionSpec,
+    /// How often requests that failed are sent again; never by default.
+    pub retries: RetrySpec,
     /// Idle connections that are kept open, per server.
     pub max_idle: usize,
     /// Authorities that sign the certificates of `https` servers; the system's without it.
@@ -107,6 +110,7 @@ impl UpstreamSpec {
             ejection: EjectionSpec { after: 5, duration: Duration::from_secs(5) },
             timeouts: TimeoutSpec::default(),
             protection: ProtectionSpec::default(),
+            retries: RetrySpec::default(),
             max_idle: 128,
             ca: None,
         }
@@ -119,6 +123,7 @@ const FIELDS: &[&str] = &[
     "health",
     "ejection",
     "timeouts",
+    "retries",
     "max_idle",
     "ca",
     "max_in_flight",
@@ -156,6 +161,9 @@ pub(super) fn read_upstream(
     }
     if let Some(value) = fields.get("timeouts") {
         upstream.timeouts = read_timeouts(value, problems);
+    }
+    if let Some(value) = fields.get("retries") {
+        upstream.retries = read_retries(value, problems);
     }
     upstream.protection = ProtectionSpec::read(&fields, priorities, problems);
     if let Some(idle) = number(&fields, "max_idle", 0..=100_000, problems) {

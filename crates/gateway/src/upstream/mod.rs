@@ -3,6 +3,8 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `choice` | which server |
+//! | `retry` | whether a request is sent once more |
 //! | `pool`, `connection` | the connections of a server |
 //! | `server` | its load, and whether it is used |
 //! | `health` | active checks |
@@ -10,12 +12,14 @@
 //! | `sent_body`, `received_response` | bodies on their way, in both directions |
 //! | `tls` | whose certificates are trusted |
 
+mod choice;
 mod connection;
 mod error;
 mod health;
 mod pool;
 mod protection;
 mod received_response;
+mod retry;
 mod sent_body;
 mod server;
 mod tls;
@@ -28,7 +32,6 @@ pub(crate) use sent_body::{BodyProgress, SentRequestBody};
 pub(crate) use server::{ServerPermit, UpstreamServer};
 pub(crate) use tls::client_config;
 
-use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,20 +39,22 @@ use std::time::Duration;
 use anyhow::Result;
 use http::{HeaderMap, Method, Request, Response, header};
 use hyper::body::{Body, Incoming};
-use tokio::time::{Instant, timeout, timeout_at};
+use smallvec::SmallVec;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tollgate_core::Clock;
 use tollgate_web::HttpError;
 
 use self::pool::{Checkout, UpgradeSender};
 use self::protection::Protection;
-use crate::spec::{Balance, UpstreamSpec};
+use self::retry::{FailedAttempt, Retries, copy_of, pause};
+use crate::spec::UpstreamSpec;
 
 /// Servers that are alike.
 pub(crate) struct Upstream {
     pub(crate) spec: UpstreamSpec,
     servers: Vec<Arc<UpstreamServer>>,
     pub(crate) protection: Arc<Protection>,
-    hasher: RandomState,
+    retries: Retries,
 }
 
 /// How one request is sent.
@@ -77,32 +82,74 @@ impl Upstream {
         let tls = tls::client_config(&spec)?;
         let servers = spec.servers.iter().map(|url| Arc::new(UpstreamServer::new(url, &spec, tls.clone()))).collect();
         let protection = Arc::new(Protection::new(&spec.protection, clock));
-        Ok(Upstream { spec, servers, protection, hasher: RandomState::new() })
+        let retries = Retries::new(&spec.retries);
+        Ok(Upstream { spec, servers, protection, retries })
     }
 
     pub(crate) fn servers(&self) -> &[Arc<UpstreamServer>] {
         &self.servers
     }
 
-    /// Sends a request, with the caller's `Host` in place.
+    /// Requests that were sent again, and those that the budget of retries had no room for.
+    pub(crate) fn retries(&self) -> (u64, u64) {
+        self.retries.counts()
+    }
+
+    /// Sends a request, with the caller's `Host` in place; once more if it fails and may be retried.
     pub(crate) async fn send(
         &self,
-        request: Request<SentRequestBody>,
+        mut request: Request<SentRequestBody>,
         progress: BodyProgress,
         exchange: &Exchange<'_>,
     ) -> Result<Response<ReceivedResponse>, UpstreamError> {
-        let server = self.choose(exchange).ok_or(UpstreamError::NoServer)?;
-        let sent = self.send_to(server.enter(), request, progress.clone(), exchange);
+        self.retries.record_request();
+        let mut server = self.choose(exchange, &[]).ok_or(UpstreamError::NoServer)?;
+        let mut tried: SmallVec<[Arc<UpstreamServer>; 2]> = SmallVec::new();
+        // Of an attempt that reached a server: what the request cost is not taken back, though the next one sent nothing.
+        let mut reached: Option<UpstreamError> = None;
+        loop {
+            let retries = tried.len() as u32;
+            let FailedAttempt { error, again } =
+                match self.attempt(&server, request, &progress, exchange, retries).await {
+                    Ok(response) => return Ok(response),
+                    Err(failed) => failed,
+                };
+            tried.push(server.clone());
+            let next = again.filter(|_| self.retries.has_left(retries)).zip(self.choose(exchange, &tried));
+            let error = reached.filter(|_| error.is_unsent()).unwrap_or(error);
+            let Some((copy, other)) = next else { return Err(error) };
+            let wait = if Arc::ptr_eq(&other, &server) { pause(retries) } else { Duration::ZERO };
+            let resume = Instant::now() + wait;
+            if exchange.end.is_some_and(|end| end <= resume) || !self.retries.try_again() {
+                return Err(error);
+            }
+            if !wait.is_zero() {
+                sleep_until(resume).await;
+            }
+            reached = (!error.is_unsent()).then_some(error);
+            (request, server) = (copy, other);
+        }
+    }
+
+    async fn attempt(
+        &self,
+        server: &Arc<UpstreamServer>,
+        request: Request<SentRequestBody>,
+        progress: &BodyProgress,
+        exchange: &Exchange<'_>,
+        retries: u32,
+    ) -> Result<Response<ReceivedResponse>, FailedAttempt> {
+        let sent = self.send_to(server.enter(), request, progress.clone(), exchange, retries);
         let received = match exchange.end {
             None => sent.await,
             Some(end) => timeout_at(end, sent).await.unwrap_or_else(|_| match progress.is_done() {
-                true => Err(UpstreamError::Timeout(UpstreamStep::Total)),
-                false => Err(UpstreamError::RequestBody(HttpError::TooSlow)),
+                true => Err(UpstreamError::Timeout(UpstreamStep::Total).into()),
+                false => Err(UpstreamError::RequestBody(HttpError::TooSlow).into()),
             }),
         };
         match &received {
             Ok(response) => server.judge(response.status()),
-            Err(error) if error.blames_server() => server.failed(),
+            Err(failed) if failed.error.blames_server() => server.failed(),
             Err(_) => {}
         }
         received
@@ -114,7 +161,7 @@ impl Upstream {
         mut request: Request<SentRequestBody>,
         exchange: &Exchange<'_>,
     ) -> Result<(Response<Incoming>, UpgradedConnection), UpstreamError> {
-        let server = self.choose(exchange).ok_or(UpstreamError::NoServer)?;
+        let server = self.choose(exchange, &[]).ok_or(UpstreamError::NoServer)?;
         let in_flight = server.enter();
         exchange.set_host(&mut request, &server);
         let exchanged = async {
@@ -147,17 +194,21 @@ impl Upstream {
         mut request: Request<SentRequestBody>,
         progress: BodyProgress,
         exchange: &Exchange<'_>,
-    ) -> Result<Response<ReceivedResponse>, UpstreamError> {
+        retries: u32,
+    ) -> Result<Response<ReceivedResponse>, FailedAttempt> {
         let server = in_flight.server().clone();
         exchange.set_host(&mut request, &server);
-        let mut checkout = server.pool().checkout().await?;
+        let mut opened = server.pool().checkout().await;
         loop {
-            let again = copy_for_stale(&checkout, &request);
-            let is_pooled = checkout.is_pooled();
-            let sent = self.in_time(&progress, checkout.send(request, &server.url)).await?;
-            let (error, unsent) = match sent {
+            let checkout = match opened {
+                Ok(checkout) => checkout,
+                Err(error) => return Err(FailedAttempt { error, again: Some(request) }), // nothing was sent
+            };
+            let (is_stale, is_pooled) = (may_be_stale(&checkout, &request), checkout.is_pooled());
+            let copy = (is_stale || self.retries.has_left(retries)).then(|| copy_of(&request)).flatten();
+            let (error, unsent) = match self.in_time(&progress, checkout.send(request, &server.url)).await? {
                 Ok((response, _)) if has_two_framings(response.headers()) => {
-                    return Err(UpstreamError::TwoFramings);
+                    return Err(UpstreamError::TwoFramings.into());
                 }
                 Ok((response, connection)) => {
                     let connection = connection.after(progress);
@@ -168,17 +219,18 @@ impl Upstream {
                 }
                 Err(failed) => failed,
             };
+            if let Some(failure) = progress.failure() {
+                return Err(UpstreamError::RequestBody(failure).into());
+            }
             // The server closed an idle connection just when it was taken: it has answered nothing. Once is enough: the
             // next connection is a new one.
-            match unsent.or(again).filter(|_| is_pooled) {
-                Some(retried) => request = retried,
-                None => {
-                    return Err(progress
-                        .failure()
-                        .map_or_else(|| UpstreamError::of(error), UpstreamError::RequestBody));
-                }
+            let was_closed = is_pooled && (unsent.is_some() || is_stale);
+            let answered = unsent.is_none() && error.is_parse();
+            match unsent.or(copy).filter(|_| !answered) {
+                Some(again) if was_closed => request = again,
+                again => return Err(FailedAttempt { error: UpstreamError::of(error), again }),
             }
-            checkout = server.pool().open().await?;
+            opened = server.pool().open().await;
         }
     }
 
@@ -199,46 +251,6 @@ impl Upstream {
                 (false, _) => return Err(UpstreamError::RequestBody(HttpError::TooSlow)),
             }
         }
-    }
-
-    /// The server for a request, of those that are available. An only server is never left out for failing: there is
-    /// no other.
-    fn choose(&self, exchange: &Exchange<'_>) -> Option<Arc<UpstreamServer>> {
-        if let [only] = self.servers.as_slice() {
-            return only.is_available().then(|| only.clone());
-        }
-        let key = match self.spec.balance {
-            Balance::LeastLoaded => return self.less_loaded_of_two().cloned(),
-            Balance::Caller => exchange.caller,
-            Balance::Path => exchange.path,
-        };
-        // Rendezvous hashing: a server that leaves moves only its own keys.
-        let usable = self.usable();
-        let available = self.servers.iter().enumerate().filter(|(_, server)| usable(server));
-        available.max_by_key(|(index, _)| self.hasher.hash_one((key, index))).map(|(_, server)| server.clone())
-    }
-
-    /// Whether a server is used. If all of them fail, the servers are not the cause: then failing leaves none out.
-    fn usable(&self) -> fn(&Arc<UpstreamServer>) -> bool {
-        match self.servers.iter().any(|server| server.is_available()) {
-            true => |server| server.is_available(),
-            false => |server| server.is_healthy(),
-        }
-    }
-
-    /// Two random servers, and the less loaded of them: nearly as even as the least loaded of all, without herding.
-    fn less_loaded_of_two(&self) -> Option<&Arc<UpstreamServer>> {
-        let usable = self.usable();
-        let available = || self.servers.iter().filter(|server| usable(server));
-        let count = available().count();
-        if count == 0 {
-            return None;
-        }
-        let random = tollgate_service::random::fast();
-        let first = (random as u32) as usize % count;
-        let other = (first + 1 + (random >> 32) as usize % count.saturating_sub(1).max(1)) % count;
-        let (first, other) = (available().nth(first)?, available().nth(other)?);
-        Some(if other.in_flight() < first.in_flight() { other } else { first })
     }
 }
 
@@ -263,16 +275,8 @@ fn has_two_framings(headers: &HeaderMap) -> bool {
     has_length && (lengths.next().is_some() || headers.contains_key(header::TRANSFER_ENCODING))
 }
 
-/// A copy of a request without a body, to be sent once more if the connection turns out to be closed.
-fn copy_for_stale(checkout: &Checkout, request: &Request<SentRequestBody>) -> Option<Request<SentRequestBody>> {
-    let is_stale = matches!(checkout, Checkout::Http1 { may_be_stale: true, .. });
+/// Whether the server may have closed the connection while it waited, and the request is one that does nothing.
+fn may_be_stale(checkout: &Checkout, request: &Request<SentRequestBody>) -> bool {
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if !is_stale || !is_safe || !request.body().is_end_stream() {
-        return None;
-    }
-    let mut copy = Request::new(SentRequestBody::empty());
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.headers_mut() = request.headers().clone();
-    Some(copy)
+    matches!(checkout, Checkout::Http1 { may_be_stale: true, .. }) && is_safe && request.body().is_end_stream()
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{Request, Response, Uri, header};
+use http::{HeaderValue, Request, Response, Uri, header};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use tokio::time::{Instant, timeout};
@@ -225,7 +225,7 @@ impl Checkout {
                 match sender.try_send_request(with_authority(request, url.scheme)).await {
                     Ok(response) => Ok((response, AnsweredBy::Http2(stream))),
                     Err(mut error) => {
-                        let unsent = error.take_message();
+                        let unsent = error.take_message().map(with_host);
                         Err((error.into_error(), unsent))
                     }
                 }
@@ -245,6 +245,16 @@ fn with_authority(mut request: Request<SentRequestBody>, scheme: ServerScheme) -
         if let Ok(uri) = uri.build() {
             *request.uri_mut() = uri;
         }
+    }
+    request
+}
+
+/// Undoes [`with_authority`]: the next server may speak HTTP/1.1.
+fn with_host(mut request: Request<SentRequestBody>) -> Request<SentRequestBody> {
+    let host = request.uri().authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if let (Some(host), Some(path)) = (host, request.uri().path_and_query().cloned()) {
+        request.headers_mut().insert(header::HOST, host);
+        *request.uri_mut() = path.into();
     }
     request
 }

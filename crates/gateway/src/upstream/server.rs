@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, StatusCode};
 use tokio::time::Instant;
+use tollgate_overload::ServerLoad;
 
 use super::pool::ConnectionPool;
 use super::tls::UpstreamTls;
@@ -19,6 +20,8 @@ pub(crate) struct UpstreamServer {
     pub(crate) url: UpstreamUrl,
     /// Host and port, for requests that do not keep the caller's.
     pub(crate) authority: HeaderValue,
+    /// Of its URL, for the choice by a key.
+    pub(crate) hash: u64,
     pool: ConnectionPool,
     in_flight: AtomicUsize,
     ejection: EjectionSpec,
@@ -40,6 +43,7 @@ impl UpstreamServer {
         let authority = HeaderValue::from_str(&url.authority()).unwrap_or(HeaderValue::from_static(""));
         UpstreamServer {
             authority,
+            hash: ServerLoad::hash_of(url.to_string().as_bytes()),
             pool: ConnectionPool::new(url.clone(), tls, upstream.timeouts.connect, upstream.max_idle),
             url: url.clone(),
             in_flight: AtomicUsize::new(0),

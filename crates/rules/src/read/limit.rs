@@ -5,11 +5,22 @@ use super::fields::MapFields;
 use super::quota::QUOTA_FIELDS;
 use crate::check;
 use crate::problem::{Problem, Problems};
-use crate::spec::{Align, LimitAlgorithm, LimitSpec};
+use crate::spec::{Align, LimitAlgorithm, LimitSpec, ReservedSlots};
 
 /// Fields of a limit, in canonical order.
-pub const LIMIT_FIELDS: &[&str] =
-    &["requests", "amount", "window", "algorithm", "burst", "slots", "slot_ttl", "max_delay", "align"];
+pub const LIMIT_FIELDS: &[&str] = &[
+    "requests",
+    "amount",
+    "window",
+    "algorithm",
+    "burst",
+    "slots",
+    "slot_ttl",
+    "reserved",
+    "reserved_for",
+    "max_delay",
+    "align",
+];
 
 const ALGORITHMS: [(&str, LimitAlgorithm); 8] = [
     ("token_bucket", LimitAlgorithm::TokenBucket),
@@ -46,7 +57,7 @@ fn own_fields(algorithm: LimitAlgorithm, queue: bool) -> &'static [&'static str]
         LimitAlgorithm::TokenBucket | LimitAlgorithm::Gcra => &["requests", "window", "burst"],
         LimitAlgorithm::FixedWindow | LimitAlgorithm::SlidingWindowCounter => &["requests", "window", "align"],
         LimitAlgorithm::SlidingWindowLog => &["requests", "window"],
-        LimitAlgorithm::Concurrency => &["slots", "slot_ttl"],
+        LimitAlgorithm::Concurrency => &["slots", "slot_ttl", "reserved", "reserved_for"],
         LimitAlgorithm::Quota => QUOTA_FIELDS,
     }
 }
@@ -115,6 +126,9 @@ fn read_numbers(fields: &MapFields<'_>, algorithm: LimitAlgorithm, problems: &mu
     if let Some(ttl) = fields.get("slot_ttl").filter(|_| needed("slot_ttl")) {
         limit.slot_ttl_ns = ttl.duration(check::WINDOW_NS, problems).unwrap_or(LimitSpec::SLOT_TTL_NS);
     }
+    if needed("reserved") {
+        limit.reserved = read_reserved(fields, problems);
+    }
     if let Some(delay) = fields.get("max_delay").filter(|_| needed("max_delay")) {
         limit.max_delay_ns = delay.duration(check::WINDOW_NS, problems);
     }
@@ -122,4 +136,31 @@ fn read_numbers(fields: &MapFields<'_>, algorithm: LimitAlgorithm, problems: &mu
         limit.align = align.choice(&[("clock", Align::Clock), ("key", Align::Key)], problems).unwrap_or_default();
     }
     limit
+}
+
+/// Longest name of a class of requests.
+const CLASS_BYTES_MAX: usize = 64;
+
+/// Each of the two fields is enough: the other has its default.
+fn read_reserved(fields: &MapFields<'_>, problems: &mut Problems) -> Option<ReservedSlots> {
+    let (share, class) = (fields.get("reserved"), fields.get("reserved_for"));
+    if share.is_none() && class.is_none() {
+        return None;
+    }
+    let mut reserved = ReservedSlots::default();
+    if let Some(percent) = share.and_then(|value| value.percent(1..=100, problems)) {
+        reserved.percent = percent;
+    }
+    if let Some(value) = class
+        && let Some(text) = value.text(problems)
+    {
+        match (1..=CLASS_BYTES_MAX).contains(&text.len()) {
+            true => text.clone_into(&mut reserved.class),
+            false => {
+                let message = format!("{} has {} bytes", value.path, text.len());
+                problems.push(value.problem("out-of-range", message).help("name one class, such as critical"));
+            }
+        }
+    }
+    Some(reserved)
 }

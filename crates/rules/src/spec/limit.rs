@@ -19,6 +19,8 @@ pub struct LimitSpec {
     pub slots: u64,
     /// Lifetime of a slot that its holder does not renew (concurrency).
     pub slot_ttl_ns: u64,
+    /// Slots that are left for important requests (concurrency): the limit sheds load.
+    pub reserved: Option<ReservedSlots>,
     /// Longest delay of a request; makes a leaky bucket a queue.
     pub max_delay_ns: Option<u64>,
     /// Where windows start.
@@ -36,6 +38,7 @@ impl Default for LimitSpec {
             burst: None,
             slots: 0,
             slot_ttl_ns: Self::SLOT_TTL_NS,
+            reserved: None,
             max_delay_ns: None,
             align: Align::default(),
             quota: None,
@@ -101,6 +104,33 @@ impl LimitSpec {
     }
 }
 
+/// A share of the slots of a concurrency limit that only one class of requests may use: the fleet usage shedder of
+/// SPEC 5.9. What such a limit refuses is shed for the fleet's sake, not for the caller's usage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReservedSlots {
+    /// The share in percent.
+    pub percent: u32,
+    /// The value of the attribute [`ATTRIBUTE`](ReservedSlots::ATTRIBUTE) of those requests.
+    pub class: String,
+}
+
+impl Default for ReservedSlots {
+    fn default() -> Self {
+        Self { percent: 20, class: "critical".to_owned() }
+    }
+}
+
+impl ReservedSlots {
+    /// The attribute with the class of a request.
+    pub const ATTRIBUTE: &'static str = "priority";
+
+    /// The slots that all requests may use; what is reserved is rounded up.
+    pub fn shared(&self, slots: u64) -> u64 {
+        let reserved = (u128::from(slots) * u128::from(self.percent.min(100))).div_ceil(100);
+        slots.saturating_sub(u64::try_from(reserved).unwrap_or(u64::MAX))
+    }
+}
+
 /// Algorithm of a limit, by the names of the rules language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LimitAlgorithm {
@@ -158,4 +188,16 @@ pub enum Align {
     Clock,
     /// At an offset that depends on the key, so that buckets do not all reset at once.
     Key,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserved_share_is_rounded_up() {
+        let shared = |percent, slots| ReservedSlots { percent, ..ReservedSlots::default() }.shared(slots);
+        assert_eq!((shared(20, 100), shared(20, 3), shared(20, 1), shared(100, 7)), (80, 2, 0, 0));
+        assert_eq!((shared(20, 0), shared(1, u64::MAX)), (0, 18_262_276_632_972_456_098));
+    }
 }

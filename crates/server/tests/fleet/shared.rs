@@ -190,3 +190,34 @@ async fn p28_a_node_that_ends_gives_its_leases_back() {
     let used = staying.post("/v1/explain", body).await.json()["rules"][2]["used_before"].as_u64().expect("a number");
     assert!(used <= 401, "{used} units are gone for 400 checks");
 }
+
+/// The fleet usage shedder: a fifth of the slots of all nodes is for critical requests.
+#[tokio::test]
+async fn slots_that_are_reserved_are_reserved_at_all_nodes() {
+    const SHEDDER: &str = "key_by: global
+rules: [{ name: fleet, limit: { algorithm: concurrency, slots: 5, slot_ttl: 60s, reserved: 20% } }]\n";
+    let redis = RedisServer::start();
+    let nodes = [node(&redis, SHEDDER).await, node(&redis, SHEDDER).await];
+    let any = r#"{"client_key":"a"}"#;
+    let critical = r#"{"client_key":"a","attributes":{"priority":"critical"}}"#;
+    let acquire = async |index: usize, body: &str| nodes[index % 2].post("/v1/slots/acquire", body).await.json();
+    let mut receipts = Vec::new();
+    for index in 0..4 {
+        let held = acquire(index, any).await;
+        assert_eq!((&held["allowed"], &held["remaining"]), (&true.into(), &(3 - index).into()), "{held}");
+        receipts.push(held["reservation"].as_str().expect("a receipt").to_owned());
+    }
+    for index in 0..2 {
+        let shed = acquire(index, any).await;
+        assert_eq!((&shed["allowed"], &shed["error_code"]), (&false.into(), &"overload".into()), "{shed}");
+    }
+    let refused = nodes[1].post("/v1/slots/acquire?status=429", any).await;
+    assert_eq!(refused.status, 503, "{}", refused.head);
+    assert_eq!(acquire(1, critical).await["allowed"], true);
+    assert_eq!(acquire(0, critical).await["allowed"], false, "now all are in use");
+    let renewed = nodes[0].post("/v1/slots/renew", &format!(r#"{{"reservation":"{}"}}"#, receipts[0])).await;
+    assert_eq!(renewed.status, 200, "a slot that is held is renewed: {}", String::from_utf8_lossy(&renewed.body));
+    nodes[0].post("/v1/slots/release", &format!(r#"{{"reservation":"{}"}}"#, receipts[0])).await;
+    assert_eq!(acquire(1, any).await["allowed"], false, "the free slot is the reserved one");
+    assert_eq!(acquire(1, critical).await["allowed"], true);
+}

@@ -106,6 +106,10 @@ pub fn limit_json(spec: &LimitSpec, limit: &Limit) -> Value {
     };
     if let (Value::Object(fields), Value::Object(more)) = (&mut fields, more) {
         fields.extend(more);
+        if let Some(reserved) = &spec.reserved {
+            fields.insert("reserved".to_owned(), format!("{}%", reserved.percent).into());
+            fields.insert("reserved_for".to_owned(), reserved.class.as_str().into());
+        }
     }
     fields
 }

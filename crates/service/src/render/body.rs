@@ -15,6 +15,8 @@ pub(super) fn write(input: &RenderInput<'_>, out: &mut Vec<u8>) {
     write_members(input, Detail::Full, out);
     if input.is_closed {
         out.extend_from_slice(b",\"error_code\":\"store_unavailable\"");
+    } else if input.is_shed {
+        out.extend_from_slice(b",\"error_code\":\"overload\"");
     }
     out.push(b'}');
 }

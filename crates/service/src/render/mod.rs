@@ -67,6 +67,23 @@ pub fn write_denial(
     status
 }
 
+/// What a denial says, for a body of another form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DenialText<'a> {
+    /// Stable, for programs.
+    pub code: &'a str,
+    /// For people.
+    pub message: String,
+}
+
+/// The code and the message that [`write_denial`] writes.
+pub fn denial_text<'a>(decision: &'a Decision, options: &ResponseOptions, config: &RenderConfig) -> DenialText<'a> {
+    match &decision.verdict {
+        Verdict::Invalid(error) => DenialText { code: error.code, message: error.message.to_string() },
+        _ => problem::denial_text(&RenderInput::of(decision, options, config)),
+    }
+}
+
 /// Fills `reply` for a proxy, which reads only the status: 200 without a body, or the configured status of a denial. An
 /// invalid request yields [`ProblemDetails`] with the status `unreadable`.
 pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderConfig, reply: &mut Reply) {
@@ -77,7 +94,7 @@ pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderC
     let input = RenderInput::of(decision, &options, config);
     let Reply { status, fields, body, .. } = reply.emptied();
     if decision.verdict == Verdict::Deny {
-        *status = if input.is_closed { closed } else { denied };
+        *status = if input.is_unavailable() { closed } else { denied };
         return append_denial(&input, *status, options.media, config, fields, body);
     }
     *status = 200;
@@ -85,12 +102,12 @@ pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderC
     append_fields(&input, config, fields);
 }
 
-/// The status of a denial without a store: 429 is for limits of the caller.
+/// The status of a denial without a store, and of one that sheds load: 429 is for limits of the caller.
 const UNAVAILABLE: u16 = 503;
 
 fn denial_status(input: &RenderInput<'_>, config: &RenderConfig) -> u16 {
     match input.retry {
-        _ if input.is_closed => UNAVAILABLE,
+        _ if input.is_unavailable() => UNAVAILABLE,
         RetryHint::Never if !input.is_used_up() => config.never_status,
         _ => 429,
     }
@@ -121,10 +138,10 @@ fn append_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut Heade
     if let RetryHint::After { header, .. } = input.retry {
         out.push_with("Retry-After", |out| body::number(out, header));
     }
-    if input.is_closed {
-        return; // the state of the caller's limits is unknown
+    if input.is_unavailable() {
+        return; // the state of the caller's limits is unknown, or not the reason
     }
-    fields::write(config.headers, input.decision.wall, input.policy.as_ref(), input.policies(), out);
+    fields::write(config.headers, input.decision.wall, input.shown().as_ref(), input.policies(), out);
 }
 
 /// Appends the JSON object alone, as in a batch.
@@ -162,7 +179,14 @@ struct RenderInput<'a> {
     retry: RetryHint,
     /// Denied because the store is away, not by a limit.
     is_closed: bool,
+    /// Denied for the fleet's sake, not for what the caller used.
+    is_shed: bool,
     dialect: Dialect,
+}
+
+/// True if what the rule refuses is shed: its numbers are those of the fleet, and no business of callers.
+fn sheds(rule: &Rule) -> bool {
+    rule.spec.limit.as_ref().is_some_and(|limit| limit.reserved.is_some())
 }
 
 impl<'a> RenderInput<'a> {
@@ -173,11 +197,27 @@ impl<'a> RenderInput<'a> {
         let policy = ruling.zip(rule).and_then(|(ruling, rule)| Policy::of(rule, ruling));
         let next = policy.as_ref().and_then(|policy| policy.next);
         let is_closed = decision.verdict == Verdict::Deny && decision.decided_by == DecidedBy::Closed;
-        let retry = match is_closed {
-            true => RetryHint::while_away(config.retry_jitter, options.random),
-            false => RetryHint::of(decision.retry_after(), next, config.retry_jitter, options.random),
+        let is_shed = decision.verdict == Verdict::Deny && !is_closed && rule.is_some_and(sheds);
+        let retry = match (is_closed, is_shed) {
+            (true, _) => RetryHint::while_away(config.retry_jitter, options.random),
+            (_, true) => RetryHint::while_shedding(config.retry_jitter, options.random),
+            _ => RetryHint::of(decision.retry_after(), next, config.retry_jitter, options.random),
         };
-        RenderInput { decision, rule, policy, retry, is_closed, dialect: options.dialect }
+        RenderInput { decision, rule, policy, retry, is_closed, is_shed, dialect: options.dialect }
+    }
+
+    /// True if no limit of the caller is the reason.
+    fn is_unavailable(&self) -> bool {
+        self.is_closed || self.is_shed
+    }
+
+    /// The policy that header fields show first.
+    #[inline]
+    fn shown(&self) -> Option<Policy<'a>> {
+        match self.rule.is_some_and(sheds) {
+            true => self.policies().min_by_key(|policy| policy.remaining),
+            false => self.policy,
+        }
     }
 
     /// True if a quota for ever is used up: the cost would have fitted once, but never will again.
@@ -195,7 +235,10 @@ impl<'a> RenderInput<'a> {
         let decides = move |ruling: &Ruling| deciding.is_some_and(|deciding| std::ptr::eq(deciding, ruling));
         let enforced = decision.rulings().iter().filter(|ruling| ruling.enforced).enumerate();
         let listed = enforced.filter(move |(index, ruling)| *index < LISTED_MAX || decides(ruling));
-        listed.filter_map(move |(_, ruling)| Policy::of(decision.rule(ruling)?, ruling))
+        listed.filter_map(move |(_, ruling)| {
+            let rule = decision.rule(ruling).filter(|rule| !sheds(rule))?;
+            Policy::of(rule, ruling)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use tollgate_ruleset::{RequestError, Rule};
 
 use super::body::{escaped, number, string, write_members, write_retry};
 use super::retry::RetryHint;
-use super::{Detail, RenderInput};
+use super::{DenialText, Detail, RenderInput};
 
 /// An error, for people and for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) fn write(problem: &ProblemDetails<'_>, out: &mut Vec<u8>) {
 /// Type and title of a denial by a limit (draft-ietf-httpapi-ratelimit-headers).
 const QUOTA_EXCEEDED: &[u8] = b"{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
     \"title\":\"Quota exceeded\",\"status\":";
-/// Type and title of a denial without a store.
+/// Type and title of a denial that is not for a limit of the caller.
 const REDUCED_CAPACITY: &[u8] =
     b"{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\",\
     \"title\":\"Service unavailable\",\"status\":";
@@ -58,16 +58,16 @@ const REDUCED_CAPACITY: &[u8] =
 /// Appends the object of a denial: the problem members, then those of the plain response that `detail` selects.
 pub(super) fn write_denial(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
     let cause = DenialCause::of(input);
-    out.extend_from_slice(if input.is_closed { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
+    out.extend_from_slice(if input.is_unavailable() { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
     number(out, status.into());
     out.extend_from_slice(b",\"detail\":\"");
     write_detail(cause, input, out);
     out.extend_from_slice(b"\",\"violated-policies\":[");
-    if !input.is_closed {
+    if !input.is_unavailable() {
         write_violated(input.decision, out);
     }
     out.extend_from_slice(b"],\"error\":\"");
-    out.extend_from_slice(if input.is_closed { b"store_unavailable" } else { b"rate_limited" });
+    out.extend_from_slice(cause.error().as_bytes());
     out.extend_from_slice(b"\",\"message\":\"");
     write_message(cause, input.retry, out);
     out.extend_from_slice(b"\",\"error_code\":");
@@ -77,7 +77,7 @@ pub(super) fn write_denial(input: &RenderInput<'_>, status: u16, detail: Detail,
         string(out, url);
     }
     out.push(b',');
-    match (input.is_closed, detail) {
+    match (input.is_unavailable(), detail) {
         (true, Detail::Public) => {
             out.extend_from_slice(b"\"allowed\":false");
             write_retry(input, out);
@@ -87,29 +87,49 @@ pub(super) fn write_denial(input: &RenderInput<'_>, status: u16, detail: Detail,
     out.push(b'}');
 }
 
+/// The code and the message of a denial.
+pub(super) fn denial_text<'a>(input: &RenderInput<'a>) -> DenialText<'a> {
+    let cause = DenialCause::of(input);
+    let mut message = Vec::new();
+    write_message(cause, input.retry, &mut message);
+    DenialText { code: cause.code(input.rule), message: String::from_utf8_lossy(&message).into_owned() }
+}
+
 /// Why a request was denied.
 #[derive(Clone, Copy)]
 enum DenialCause {
     Spent,
     TooCostly,
     StoreAway,
+    Overload,
 }
 
 impl DenialCause {
     fn of(input: &RenderInput<'_>) -> DenialCause {
         match input.retry {
             _ if input.is_closed => DenialCause::StoreAway,
+            _ if input.is_shed => DenialCause::Overload,
             RetryHint::Never if !input.is_used_up() => DenialCause::TooCostly,
             _ => DenialCause::Spent,
         }
     }
 
+    /// The kind, for programs.
+    const fn error(self) -> &'static str {
+        match self {
+            DenialCause::Spent | DenialCause::TooCostly => "rate_limited",
+            DenialCause::StoreAway => "store_unavailable",
+            DenialCause::Overload => "overload",
+        }
+    }
+
     /// Stable, for programs. A rule's own code means that its limit is reached; other causes have fixed codes.
-    fn code(self, rule: Option<&Rule>) -> &str {
+    fn code<'a>(self, rule: Option<&'a Rule>) -> &'a str {
         match self {
             DenialCause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
             DenialCause::TooCostly => "cost_too_high",
             DenialCause::StoreAway => "store_unavailable",
+            DenialCause::Overload => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("overload"),
         }
     }
 }
@@ -122,6 +142,9 @@ fn write_detail(cause: DenialCause, input: &RenderInput<'_>, out: &mut Vec<u8>) 
             return out
                 .extend_from_slice(b"Limits cannot be checked at the moment, and requests are refused meanwhile.");
         }
+        DenialCause::Overload => {
+            return out.extend_from_slice(b"The service has as much to do as it can, and serves other requests first.");
+        }
     };
     out.extend_from_slice(before.as_bytes());
     escaped(out, input.policy.as_ref().map_or("", |policy| policy.name));
@@ -133,6 +156,7 @@ fn write_message(cause: DenialCause, retry: RetryHint, out: &mut Vec<u8>) {
         DenialCause::Spent => b"Too many requests.".as_slice(),
         DenialCause::TooCostly => b"This request can never pass: its cost exceeds the limit.",
         DenialCause::StoreAway => b"Limits cannot be checked at the moment.",
+        DenialCause::Overload => b"The service is overloaded.",
     });
     if let RetryHint::After { secs, .. } = retry {
         out.extend_from_slice(b" Retry after ");

@@ -113,6 +113,13 @@ impl RetryHint {
         }
     }
 
+    /// For callers that are shed: the load is what it is for a while, and they must not return together.
+    pub(super) fn while_shedding(jitter: Jitter, random: u64) -> RetryHint {
+        const SECS: u64 = 30;
+        let most = if jitter == Jitter::None { 0 } else { SECS / 2 };
+        RetryHint::After { header: SECS + chosen(most, random), secs: SECS, millis: SECS * 1000 }
+    }
+
     /// For callers that are denied because the store is away.
     pub(super) fn while_away(jitter: Jitter, random: u64) -> RetryHint {
         RetryHint::After { header: jitter.while_away(random), secs: 1, millis: 1000 }
