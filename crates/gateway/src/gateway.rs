@@ -23,12 +23,12 @@ use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
-use crate::request_head::{ForwardedFor, remove_connection_fields};
+use crate::request_head::{ForwardedFor, rebuild_head};
 use crate::request_record::{Recorder, RequestRecord};
 use crate::response::{ExchangeGuards, forwarded};
 use crate::routes::{CompiledRoute, RouteTable};
 use crate::spec::GatewaySpec;
-use crate::upgrade::{self, is_upgrade};
+use crate::upgrade;
 use crate::upstream::{BodyProgress, Exchange, SentRequestBody, UpstreamError};
 
 /// What a gateway is made of.
@@ -146,8 +146,8 @@ impl GatewayState {
         let WebRequest { peer, mut parts, body } = request;
         let table = self.routes.load_full();
         let method = parts.method.clone();
-        if method == Method::CONNECT {
-            return Err(Refused { refusal: Box::new(GatewayRefusal::Connect), record });
+        if matches!(method, Method::CONNECT | Method::TRACE) {
+            return Err(Refused { refusal: Box::new(GatewayRefusal::Method), record });
         }
         let uri = std::mem::take(&mut parts.uri);
         let path = or_refuse!(CanonicalPath::parse(uri.path()), record);
@@ -213,8 +213,7 @@ impl GatewayState {
             keep_host: route.spec.keep_host,
             end: route.upstream.spec.timeouts.total.map(|total| Instant::now() + total),
         };
-        let upgraded =
-            (route.spec.upgrade && is_upgrade(&parts)).then(|| parts.headers.get(header::UPGRADE).cloned()).flatten();
+        let upgraded = route.spec.upgrade.then(|| upgrade::asked_protocol(&parts)).flatten();
         self.rebuild(&mut parts.headers, &route, &peer, &identifier);
         let mut request = Request::new(SentRequestBody::empty());
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, target, parts.headers);
@@ -305,11 +304,8 @@ impl GatewayState {
     ) {
         let host = headers.get(header::HOST).cloned();
         let trusts_peer = identifier.is_trusted_proxy(peer.whole);
-        remove_connection_fields(headers);
-        headers.remove(header::EXPECT); // the gateway has answered it
-        ForwardedFor { peer: peer.whole, trusts_peer, host: host.as_ref(), is_tls: self.is_tls }
-            .write(route.spec.forwarded, headers);
-        route.spec.request_headers.apply(headers);
+        let forwarded = ForwardedFor { peer: peer.whole, trusts_peer, host: host.as_ref(), is_tls: self.is_tls };
+        rebuild_head(headers, route.spec.forwarded, &route.spec.request_headers, &forwarded);
         if route.spec.cost.as_ref().is_some_and(|cost| cost.reads_response()) {
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }

@@ -11,6 +11,7 @@
 //! | `upstream/` | servers: balancing, health, connections, bodies on their way |
 //! | `cost/` | what requests cost: before they are decided, and when they end |
 //! | `response`, `upgrade`, `tunnel_copy` | the way back, and tunnels |
+//! | `fuzzing` | what must hold for any bytes |
 //! | `explain` | what the routes make of a request, without sending it |
 //! | `refusal` | responses of the gateway's own |
 //! | `request_record`, `access_log`, `metrics` | what became of each request |
@@ -20,6 +21,7 @@ mod canonical;
 mod cost;
 mod explain;
 mod fetch;
+pub mod fuzzing;
 mod gateway;
 mod metrics;
 mod refusal;

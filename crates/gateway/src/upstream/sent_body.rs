@@ -15,6 +15,9 @@ const DONE: u64 = 1 << 63;
 const TOO_LARGE: u64 = 1 << 62;
 /// Set once the body could not be read.
 const BROKEN: u64 = 1 << 61;
+/// Set while the server could be given more than the caller has sent.
+const WAITING: u64 = 1 << 60;
+const FLAGS: u64 = DONE | TOO_LARGE | BROKEN | WAITING;
 
 /// What is known of a request body that is on its way: read by the other half of the exchange.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +27,11 @@ impl BodyProgress {
     /// True once the server has been given all of it. Until then its connection serves no other request.
     pub(crate) fn is_done(&self) -> bool {
         self.0.as_ref().is_none_or(|progress| progress.load(Ordering::Acquire) & DONE != 0)
+    }
+
+    /// True while the next byte has to come from the caller; false while the server does not take what is there.
+    pub(crate) fn waits_for_caller(&self) -> bool {
+        self.0.as_ref().is_some_and(|progress| progress.load(Ordering::Acquire) & WAITING != 0)
     }
 
     /// Why the rest will not come, if it will not.
@@ -38,7 +46,7 @@ impl BodyProgress {
 
     /// Bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.0.as_ref().map_or(0, |progress| progress.load(Ordering::Relaxed) & !(DONE | TOO_LARGE | BROKEN))
+        self.0.as_ref().map_or(0, |progress| progress.load(Ordering::Relaxed) & !FLAGS)
     }
 }
 
@@ -91,6 +99,10 @@ impl Body for SentRequestBody {
             }
             Content::Stream { body, max_bytes, progress } => {
                 let polled = Pin::new(&mut *body).poll_frame(cx);
+                match polled.is_pending() {
+                    true => progress.fetch_or(WAITING, Ordering::Release),
+                    false => progress.fetch_and(!WAITING, Ordering::Release),
+                };
                 if let Poll::Ready(Some(Ok(frame))) = &polled {
                     let more = frame.data_ref().map_or(0, |data| data.len() as u64);
                     if progress.fetch_add(more, Ordering::Relaxed) + more > *max_bytes {
