@@ -21,6 +21,7 @@ use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse, respon
 use crate::access_log::{AccessLog, AccessLogConfig};
 use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
+use crate::grpc_refusal::{grpc_refusal, is_grpc};
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
 use crate::request_head::{ForwardedFor, rebuild_head};
@@ -99,11 +100,15 @@ impl WebApp for Gateway {
     async fn respond(&self, request: WebRequest) -> WebResponse {
         let mut record = RequestRecord::new(&self.0.recorder);
         record.arrived(&request);
+        let is_grpc = is_grpc(&request.parts.headers);
         match Box::pin(self.0.answer(request, record)).await {
             Ok(response) => response,
             Err(Refused { refusal, mut record }) => {
                 let mut response = refusal.response();
                 record.refused(refusal.label(), response.status().as_u16());
+                if is_grpc {
+                    response = grpc_refusal(response);
+                }
                 record.write_id(response.headers_mut());
                 if let GatewayRefusal::Upstream(error) = &*refusal {
                     tracing::debug!(route = record.record.route, %error, "a request was not forwarded");
@@ -189,7 +194,10 @@ impl GatewayState {
         record.decided(&decision);
         if !decision.is_allowed() {
             match self.shadow {
-                false => return Ok(self.deny(&decision, &options, &route, priced.dialect(), record)),
+                false => {
+                    let denial = self.deny(&decision, &options, &route, priced.dialect(), record);
+                    return Ok(if is_grpc(&parts.headers) { grpc_refusal(denial) } else { denial });
+                }
                 true => record.would_be_denied(),
             }
         }

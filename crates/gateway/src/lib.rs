@@ -13,7 +13,7 @@
 //! | `response`, `upgrade`, `tunnel_copy` | the way back, and tunnels |
 //! | `fuzzing` | what must hold for any bytes |
 //! | `explain` | what the routes make of a request, without sending it |
-//! | `refusal` | responses of the gateway's own |
+//! | `refusal`, `grpc_refusal` | responses of the gateway's own |
 //! | `request_record`, `access_log`, `metrics` | what became of each request |
 
 mod access_log;
@@ -23,6 +23,7 @@ mod explain;
 mod fetch;
 pub mod fuzzing;
 mod gateway;
+mod grpc_refusal;
 mod metrics;
 mod refusal;
 mod request_head;

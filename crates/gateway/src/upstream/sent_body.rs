@@ -17,7 +17,9 @@ const TOO_LARGE: u64 = 1 << 62;
 const BROKEN: u64 = 1 << 61;
 /// Set while the server could be given more than the caller has sent.
 const WAITING: u64 = 1 << 60;
-const FLAGS: u64 = DONE | TOO_LARGE | BROKEN | WAITING;
+/// Set once the caller took too long to send more.
+const TOO_SLOW: u64 = 1 << 59;
+const FLAGS: u64 = DONE | TOO_LARGE | BROKEN | WAITING | TOO_SLOW;
 
 /// What is known of a request body that is on its way: read by the other half of the exchange.
 #[derive(Clone, Debug, Default)]
@@ -37,9 +39,10 @@ impl BodyProgress {
     /// Why the rest will not come, if it will not.
     pub(crate) fn failure(&self) -> Option<HttpError> {
         let progress = self.0.as_ref()?.load(Ordering::Relaxed);
-        match progress & (TOO_LARGE | BROKEN) {
+        match progress & (TOO_LARGE | BROKEN | TOO_SLOW) {
             0 => None,
             TOO_LARGE => Some(HttpError::BodyTooLarge),
+            TOO_SLOW => Some(HttpError::TooSlow),
             _ => Some(HttpError::Malformed("the body ended early")),
         }
     }
@@ -110,8 +113,9 @@ impl Body for SentRequestBody {
                         return Poll::Ready(Some(Err(HttpError::BodyTooLarge)));
                     }
                 }
-                if matches!(&polled, Poll::Ready(Some(Err(_)))) {
-                    progress.fetch_or(BROKEN, Ordering::Relaxed);
+                if let Poll::Ready(Some(Err(error))) = &polled {
+                    let flag = if matches!(error, HttpError::TooSlow) { TOO_SLOW } else { BROKEN };
+                    progress.fetch_or(flag, Ordering::Relaxed);
                 }
                 let is_last = matches!(&polled, Poll::Ready(None)) || (polled.is_ready() && body.is_end_stream());
                 if is_last {

@@ -52,7 +52,6 @@ async fn curl_over_every_version_of_http() {
     let ca = tls.dir.path().join("cert.pem");
     let (http, https) = (format!("http://{}/x", plain.gateway), format!("https://localhost:{}/x", tls.gateway.port()));
     for (version, option, url) in [
-        ("1.0", "--http1.0", &http),
         ("1.1", "--http1.1", &http),
         ("1.1", "--http2", &http), // offers h2c; the gateway stays with what it was asked in
         ("2", "--http2-prior-knowledge", &http),

@@ -103,7 +103,9 @@ async fn a_stream_holds_its_slot_until_its_caller_leaves_or_its_deadline_comes()
     for _ in 0..3 {
         let mut watched = within(client.watch(about(""))).await.unwrap().into_inner();
         assert_eq!(within(watched.message()).await.unwrap().unwrap().status(), ServingStatus::Serving);
-        assert!(within(client.watch(about(""))).await.is_err(), "the slot is taken");
+        let refused = within(client.watch(about(""))).await.unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted, "the slot is taken: {refused:?}");
+        assert!(refused.metadata().contains_key("retry-after"), "{refused:?}");
         drop(watched); // RST_STREAM
         until(async || in_flight(&rig.metrics().await).iter().all(|count| *count == 0)).await;
     }

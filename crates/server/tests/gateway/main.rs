@@ -34,4 +34,5 @@ mod upgrade;
 mod upstream_faults;
 mod upstreams;
 #[path = "../grpc/wire.rs"]
+#[allow(dead_code, reason = "shared with the tests of gRPC")]
 mod wire;

@@ -6,8 +6,7 @@ use crate::servers::{NodeApi, RealApi};
 
 const NO_RULES: &str = "rules: [{ match: { endpoint: /limited }, limit: { requests: 1, window: 1h } }]\n";
 const LOGIN: &str = "rules: [{ match: { endpoint: /login }, key_by: ip, limit: { requests: 1, window: 1h } }]\n";
-const ORDERS: &str =
-    "rules: [{ match: { endpoint: \"GET /api/orders/{id}\" }, key_by: ip, limit: { requests: 1, window: 1h } }]\n";
+const ORDERS: &str = "escaped_slash: keep\nrules: [{ match: { endpoint: \"GET /api/orders/{id}\" }, key_by: ip, limit: { requests: 1, window: 1h } }]\n";
 
 /// A spelling, and the path that the server gets; none if it is refused.
 const SPELLINGS: &[(&str, &str, Option<&str>)] = &[
@@ -119,7 +118,8 @@ async fn n05_an_express_api_is_limited_in_every_case() {
         "/api/orders/a%2fb",
         "/api//orders/2",
     ];
-    let open = Rig::routed(NO_RULES, &routes(", case: insensitive, escaped_slash: keep"));
+    let open =
+        Rig::routed(&format!("escaped_slash: keep\n{NO_RULES}"), &routes(", case: insensitive, escaped_slash: keep"));
     for order in orders {
         let answer = open.get(order).await;
         assert!(answer.status == 200 && answer.body.starts_with("order "), "Express has it: {order}: {answer:?}");

@@ -1,8 +1,6 @@
 //! Rows F49–F52: servers that are dead, slow, trickle, break off, or do not keep to HTTP. What the caller gets, that no
 //! connection of theirs serves another request, and that slots and places come back.
 
-use std::fmt::Write as _;
-
 use crate::forwarding::in_flight;
 use crate::rig::{Rig, until};
 use crate::scripted::{Act, ScriptedApi, text};
@@ -127,17 +125,16 @@ async fn f51_a_response_that_breaks_off_is_never_taken_for_a_whole_one() {
         let mut answer = String::new();
         until(async || {
             let mut caller = rig.connect().await;
-            caller.send(&format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
-            answer = caller.head().await;
-            if answer.starts_with("HTTP/1.1 200 ") {
-                let _ = write!(answer, "{}", caller.rest().await);
-            }
+            caller.send(&format!("GET /{number} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).await;
+            answer = caller.rest().await;
             !answer.starts_with("HTTP/1.1 429 ")
         })
         .await;
         let is_whole = answer.ends_with("0123456789") || answer.ends_with("\r\n0\r\n\r\n");
         assert!(!is_whole, "{number}: {answer}");
-        assert!(answer.starts_with("HTTP/1.1 502 ") || answer.starts_with("HTTP/1.1 200 "), "{number}: {answer}");
+        // Nothing at all, where the end came with the head.
+        let is_cut = answer.is_empty() || answer.starts_with("HTTP/1.1 200 ");
+        assert!(is_cut || answer.starts_with("HTTP/1.1 502 "), "{number}: {answer}");
     }
     all_is_returned(&rig).await;
 }

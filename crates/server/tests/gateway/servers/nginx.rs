@@ -9,8 +9,7 @@ use crate::rig::until;
 const CONFIG: &str = r#"
 events {}
 http {
-  log_format seen escape=json '{"seen":"$request\r\nhost: $http_host\r\ncontent-length: $http_content_length\r\n'
-    'transfer-encoding: $http_transfer_encoding\r\nx-forwarded-for: $http_x_forwarded_for\r\n\r\n$request_body"}';
+  log_format seen escape=json '{"line":"$request","host":"$http_host","body":"$request_body"}';
   server {
     listen 127.0.0.1:8001;
     access_log seen.log seen;
@@ -51,9 +50,12 @@ impl NginxApi {
         until(async || unread().len() >= count).await;
         let lines = unread();
         self.read.fetch_add(lines.len(), Ordering::Relaxed);
-        lines
-            .iter()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["seen"].as_str().unwrap().to_owned())
-            .collect()
+        lines.iter().map(|line| as_text(line)).collect()
     }
+}
+
+fn as_text(line: &str) -> String {
+    let seen: serde_json::Value = serde_json::from_str(line).unwrap();
+    let text = |name: &str| seen[name].as_str().unwrap().to_owned();
+    format!("{}\r\nhost: {}\r\n\r\n{}", text("line"), text("host"), text("body"))
 }
