@@ -22,16 +22,16 @@ use crate::access_log::{AccessLog, AccessLogConfig};
 use crate::asked_request::AskedRequest;
 use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
+use crate::grpc_refusal::{grpc_refusal, is_grpc};
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
 use crate::refusal_body::{RefusalStyle, RefusalText, respond};
-use crate::request_head::{ForwardedFor, remove_connection_fields};
+use crate::request_head::{ForwardedFor, HeadStyle, rebuild_head};
 use crate::request_record::{Recorder, RequestRecord};
 use crate::response::{ExchangeGuards, forwarded};
 use crate::routes::{CompiledRoute, RouteTable};
-use crate::spec::GatewaySpec;
-use crate::traceparent;
-use crate::upgrade::{self, is_upgrade};
+use crate::spec::{GatewaySpec, RouteSpec};
+use crate::upgrade;
 use crate::upstream::{BodyProgress, Exchange, SentRequestBody, UpstreamError};
 
 /// What a gateway is made of.
@@ -102,11 +102,15 @@ impl WebApp for Gateway {
     async fn respond(&self, request: WebRequest) -> WebResponse {
         let mut record = RequestRecord::new(&self.0.recorder);
         record.arrived(&request);
+        let is_grpc = is_grpc(&request.parts.headers);
         match Box::pin(self.0.answer(request, record)).await {
             Ok(response) => response,
             Err(Refused { refusal, mut record }) => {
                 let mut response = refusal.response(record.style.as_ref(), &record.id_text());
                 record.refused(refusal.label(), response.status().as_u16());
+                if is_grpc {
+                    response = grpc_refusal(response);
+                }
                 record.write_id(response.headers_mut());
                 if let GatewayRefusal::Upstream(error) = &*refusal {
                     tracing::debug!(route = record.record.route, %error, "a request was not forwarded");
@@ -149,8 +153,8 @@ impl GatewayState {
         let WebRequest { peer, mut parts, body } = request;
         let table = self.routes.load_full();
         let method = parts.method.clone();
-        if method == Method::CONNECT {
-            return Err(Refused { refusal: Box::new(GatewayRefusal::Connect), record });
+        if matches!(method, Method::CONNECT | Method::TRACE) {
+            return Err(Refused { refusal: Box::new(GatewayRefusal::Method), record });
         }
         let uri = std::mem::take(&mut parts.uri);
         let path = or_refuse!(CanonicalPath::parse(uri.path()), record);
@@ -195,7 +199,10 @@ impl GatewayState {
         record.decided(&decision);
         if !decision.is_allowed() {
             match self.shadow {
-                false => return Ok(self.deny(&decision, &options, &route, priced.dialect(), record)),
+                false => {
+                    let denial = self.deny(&decision, &options, &route, priced.dialect(), record);
+                    return Ok(if is_grpc(&parts.headers) { grpc_refusal(denial) } else { denial });
+                }
                 true => record.would_be_denied(),
             }
         }
@@ -219,8 +226,7 @@ impl GatewayState {
             keep_host: route.spec.keep_host,
             end: route.upstream.spec.timeouts.total.map(|total| Instant::now() + total),
         };
-        let upgraded =
-            (route.spec.upgrade && is_upgrade(&parts)).then(|| parts.headers.get(header::UPGRADE).cloned()).flatten();
+        let upgraded = route.spec.upgrade.then(|| upgrade::asked_protocol(&parts)).flatten();
         self.rebuild(&mut parts.headers, &route, &peer, &identifier);
         let mut request = Request::new(SentRequestBody::empty());
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, target, parts.headers);
@@ -320,12 +326,10 @@ impl GatewayState {
     ) {
         let host = headers.get(header::HOST).cloned();
         let trusts_peer = identifier.is_trusted_proxy(peer.whole);
-        remove_connection_fields(headers);
-        headers.remove(header::EXPECT); // the gateway has answered it
-        ForwardedFor { peer: peer.whole, trusts_peer, host: host.as_ref(), is_tls: self.is_tls }
-            .write(route.spec.forwarded, headers);
-        traceparent::write(route.spec.traceparent, headers);
-        route.spec.request_headers.apply(headers);
+        let forwarded = ForwardedFor { peer: peer.whole, trusts_peer, host: host.as_ref(), is_tls: self.is_tls };
+        let RouteSpec { forwarded: style, traceparent, request_headers, .. } = &route.spec;
+        let style = HeadStyle { forwarded: *style, trace: *traceparent, edits: request_headers };
+        rebuild_head(headers, &style, &forwarded);
         if route.spec.cost.as_ref().is_some_and(|cost| cost.reads_response()) {
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }

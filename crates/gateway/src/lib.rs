@@ -11,10 +11,11 @@
 //! | `upstream/` | servers: balancing, health, connections, bodies on their way |
 //! | `cost/` | what requests cost: before they are decided, and when they end |
 //! | `response`, `upgrade`, `tunnel_copy` | the way back, and tunnels |
+//! | `fuzzing` | what must hold for any bytes |
 //! | `explain` | what the routes make of a request, without sending it |
 //! | `asked_request` | what rules see of a request |
 //! | `traceparent` | the trace that a request belongs to |
-//! | `refusal`, `refusal_body`, `template` | responses of the gateway's own |
+//! | `refusal`, `refusal_body`, `template`, `grpc_refusal` | responses of the gateway's own |
 //! | `request_record`, `access_log`, `metrics` | what became of each request |
 
 mod access_log;
@@ -23,7 +24,9 @@ mod canonical;
 mod cost;
 mod explain;
 mod fetch;
+pub mod fuzzing;
 mod gateway;
+mod grpc_refusal;
 mod metrics;
 mod refusal;
 mod refusal_body;

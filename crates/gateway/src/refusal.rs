@@ -22,8 +22,8 @@ use crate::upstream::UpstreamError;
 pub(crate) enum GatewayRefusal {
     /// The path has more than one reading.
     Path(PathError),
-    /// CONNECT asks for a tunnel to anywhere.
-    Connect,
+    /// CONNECT asks for a tunnel to anywhere, TRACE for what the gateway adds.
+    Method,
     /// No route has these conditions.
     NoRoute,
     /// A credential is required.
@@ -58,7 +58,8 @@ impl From<UpstreamError> for GatewayRefusal {
     }
 }
 
-const CONNECT: ApiError = ApiError::new(405, "method_not_forwarded", "Method not allowed", "CONNECT is not forwarded.");
+const METHOD: ApiError =
+    ApiError::new(405, "method_not_forwarded", "Method not allowed", "CONNECT and TRACE are not forwarded.");
 const NO_ROUTE: ApiError = ApiError::new(404, "no_route", "Not found", "Nothing is served under this host and path.");
 const UNREACHABLE: ApiError =
     ApiError::new(502, "upstream_unreachable", "Bad gateway", "The service behind this address cannot be reached.");
@@ -93,7 +94,7 @@ impl GatewayRefusal {
     pub(crate) const fn label(&self) -> &'static str {
         match self {
             GatewayRefusal::Path(_) => "bad_path",
-            GatewayRefusal::Connect => "connect_method",
+            GatewayRefusal::Method => "bad_method",
             GatewayRefusal::NoRoute => "no_route",
             GatewayRefusal::Unauthenticated(_) => "unauthenticated",
             GatewayRefusal::Cost(_) => "bad_cost",
@@ -135,7 +136,7 @@ impl GatewayRefusal {
                 detail: format!("The path cannot be used: {error}.").into(),
                 ..plain(ApiError::new(400, error.code(), "Bad request", ""))
             },
-            GatewayRefusal::Connect => plain(CONNECT),
+            GatewayRefusal::Method => plain(METHOD),
             GatewayRefusal::NoRoute => plain(NO_ROUTE),
             GatewayRefusal::Unauthenticated(why) => {
                 plain(ApiError::new(401, "unauthenticated", "Unauthorized", why.message()))
@@ -154,7 +155,7 @@ impl GatewayRefusal {
                 UpstreamError::NoUpgrade => plain(NO_UPGRADE),
                 UpstreamError::Connect(_) => plain(UNREACHABLE),
                 UpstreamError::Timeout(_) => plain(LATE),
-                UpstreamError::TwoFramings | UpstreamError::Broken(_) => plain(BROKEN),
+                UpstreamError::TwoFramings | UpstreamError::UnaskedUpgrade | UpstreamError::Broken(_) => plain(BROKEN),
                 UpstreamError::RequestBody(error) => plain(http_error(*error)),
             },
         }

@@ -4,11 +4,13 @@
 use http::header::{self, Entry};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::spec::ForwardedStyle;
+use crate::spec::{ForwardedStyle, HeaderEdits, TraceStyle};
+use crate::traceparent;
 
 /// Fields that belong to one connection (RFC 9110, 7.6.1), whatever `Connection` names.
-const HOP_BY_HOP: [HeaderName; 8] = [
+pub(crate) const HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHENTICATE,
@@ -28,6 +30,66 @@ const X_FORWARDED_OTHERS: [HeaderName; 4] = [
     HeaderName::from_static("x-forwarded-server"),
     HeaderName::from_static("x-real-ip"),
 ];
+
+/// Fields by which some servers take another method or path than the one that was decided about; of `Proxy`, CGI makes
+/// the variable by which programs choose their own proxy.
+pub(crate) const OVERRIDES: [HeaderName; 6] = [
+    HeaderName::from_static("proxy"),
+    HeaderName::from_static("x-http-method"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-method-override"),
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
+];
+
+/// What a route makes of the head of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeadStyle<'a> {
+    /// Which fields tell of the caller.
+    pub(crate) forwarded: ForwardedStyle,
+    /// What becomes of `traceparent`.
+    pub(crate) trace: TraceStyle,
+    /// Fields that are set or removed.
+    pub(crate) edits: &'a HeaderEdits,
+}
+
+/// Makes the caller's header the one that the server gets.
+pub(crate) fn rebuild_head(headers: &mut HeaderMap, style: &HeadStyle<'_>, forwarded: &ForwardedFor<'_>) {
+    remove_connection_fields(headers);
+    remove_overrides(headers);
+    headers.remove(header::EXPECT); // the gateway has answered it
+    forwarded.write(style.forwarded, headers);
+    traceparent::write(style.trace, headers);
+    style.edits.apply(headers);
+    remove_other_spellings(headers);
+}
+
+/// Removes the fields that name another request.
+fn remove_overrides(headers: &mut HeaderMap) {
+    for name in &OVERRIDES {
+        headers.remove(name);
+    }
+}
+
+/// Removes fields that some servers cannot tell from one of the gateway, or from another one that is there: for CGI, WSGI
+/// and PHP an underscore is a hyphen.
+fn remove_other_spellings(headers: &mut HeaderMap) {
+    let is_other =
+        |name: &&HeaderName| name.as_str().contains('_') && is_protected(&name.as_str().replace('_', "-"), headers);
+    let others: Vec<HeaderName> = headers.keys().filter(is_other).cloned().collect();
+    for name in others {
+        headers.remove(name);
+    }
+}
+
+/// True for fields that are not the caller's to write, and for those that this request has.
+fn is_protected(name: &str, headers: &HeaderMap) -> bool {
+    let families =
+        [&HOP_BY_HOP[..], &OVERRIDES, &X_FORWARDED_OTHERS, &[X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO]];
+    headers.contains_key(name)
+        || name == "content-length"
+        || families.iter().any(|family| family.iter().any(|own| own == name))
+}
 
 /// Removes the fields of the connection, and those that `Connection` names. `TE: trailers` stays: it says that the caller
 /// takes trailers, which gRPC needs.
@@ -65,7 +127,7 @@ pub(crate) struct ForwardedFor<'a> {
 
 impl ForwardedFor<'_> {
     /// Writes the fields of a style; those of the other are removed.
-    pub(crate) fn write(&self, style: ForwardedStyle, headers: &mut HeaderMap) {
+    fn write(&self, style: ForwardedStyle, headers: &mut HeaderMap) {
         let is_x = matches!(style, ForwardedStyle::XForwarded | ForwardedStyle::Both);
         let is_forwarded = matches!(style, ForwardedStyle::Forwarded | ForwardedStyle::Both);
         for name in &X_FORWARDED_OTHERS {
@@ -199,6 +261,31 @@ mod tests {
         );
         assert!(forwarded(ForwardedStyle::Off, false, &SENT).is_empty());
         assert_eq!(forwarded(ForwardedStyle::Both, false, &SENT).len(), 4);
+    }
+
+    #[test]
+    fn fields_that_name_another_request_are_removed_in_every_spelling() {
+        let mut headers = map(&[
+            ("x-http-method-override", "DELETE"),
+            ("x_http_method_override", "DELETE"),
+            ("x-original-url", "/admin"),
+            ("x_forwarded_for", "6.6.6.6"),
+            ("x-real_ip", "6.6.6.6"),
+            ("content_length", "5"),
+            ("x_team", "theirs"),
+            ("x_own", "1"),
+        ]);
+        let set = vec![
+            (HeaderName::from_static("x-team"), HeaderValue::from_static("ours")),
+            (HeaderName::from_static("x-rewrite-url"), HeaderValue::from_static("/ours")),
+        ];
+        let forwarded = ForwardedFor { peer: None, trusts_peer: true, host: None, is_tls: false };
+        let edits = HeaderEdits { set, ..HeaderEdits::default() };
+        let style = HeadStyle { forwarded: ForwardedStyle::Off, trace: TraceStyle::Pass, edits: &edits };
+        rebuild_head(&mut headers, &style, &forwarded);
+        let mut left: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["x-rewrite-url", "x-team", "x_own"], "a route may set what a caller may not");
     }
 
     #[test]

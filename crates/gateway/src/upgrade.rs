@@ -17,14 +17,20 @@ use crate::routes::CompiledRoute;
 use crate::tunnel_copy::copy_both_ways;
 use crate::upstream::UpgradedConnection;
 
-/// True if the caller asks for another protocol. HTTP/2 in clear text is none: this listener speaks it at once.
-pub(crate) fn is_upgrade(parts: &Parts) -> bool {
+/// The protocol that the caller asks for instead of HTTP/1.1, if it asks for one alone. Behind a tunnel of HTTP requests no
+/// rule would see them: another version of HTTP is none, and of a list a server might choose it.
+pub(crate) fn asked_protocol(parts: &Parts) -> Option<HeaderValue> {
     let headers = &parts.headers;
-    parts.version == Version::HTTP_11
+    let is_asked = parts.version == Version::HTTP_11
         && tokens(headers, &header::CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"))
-        && headers.get(header::UPGRADE).is_some_and(|protocol| !protocol.as_bytes().eq_ignore_ascii_case(b"h2c"))
         && !headers.contains_key(header::CONTENT_LENGTH)
-        && !headers.contains_key(header::TRANSFER_ENCODING)
+        && !headers.contains_key(header::TRANSFER_ENCODING);
+    let mut values = headers.get_all(header::UPGRADE).iter();
+    let (protocol, None) = (values.next().filter(|_| is_asked)?, values.next()) else { return None };
+    let name = protocol.to_str().ok()?.to_ascii_lowercase();
+    let is_http = ["h2", "h3", "http", "tls"].iter().any(|prefix| name.starts_with(prefix));
+    let is_one = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._/+".contains(&byte));
+    (is_one && !is_http).then(|| protocol.clone())
 }
 
 /// Asks the server for the protocol.
@@ -69,4 +75,30 @@ pub(crate) fn respond(
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(fields: &[(&'static str, &'static str)]) -> Option<HeaderValue> {
+        let mut request = http::Request::get("/").header("connection", "keep-alive, Upgrade");
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        asked_protocol(&request.body(()).unwrap().into_parts().0)
+    }
+
+    #[test]
+    fn one_protocol_that_is_not_http_is_asked_for() {
+        for protocol in ["websocket", "WebSocket", "echo", "SPDY/3.1"] {
+            assert_eq!(asked(&[("upgrade", protocol)]).as_ref().map(HeaderValue::as_bytes), Some(protocol.as_bytes()));
+        }
+        for refused in ["h2c", "H2C", "h2c, websocket", "websocket, h2c", "h2c;x", "HTTP/2.0", "TLS/1.0", "h2"] {
+            assert_eq!(asked(&[("upgrade", refused)]), None, "{refused}");
+        }
+        assert_eq!(asked(&[("upgrade", "websocket"), ("upgrade", "h2c")]), None, "a list in two fields");
+        assert_eq!(asked(&[("upgrade", "websocket"), ("content-length", "3")]), None, "with a body");
+        assert_eq!(asked(&[]), None);
+    }
 }

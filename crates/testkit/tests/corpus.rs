@@ -64,6 +64,11 @@ fn http_head() {
 }
 
 #[test]
+fn rebuilt_head() {
+    replay("rebuilt_head", tollgate_gateway::fuzzing::rebuilt_head);
+}
+
+#[test]
 fn json_check() {
     replay("json_check", tollgate_service::fuzzing::json_check);
 }

@@ -45,6 +45,11 @@ impl GraphqlSpec {
         if request.body.len() > QUERY_BYTES_MAX || request.query.len() > QUERY_BYTES_MAX {
             return Err(CostErrorKind::BodyTooLarge.error("the query is larger than 256 KiB"));
         }
+        let is_bodiless = matches!(request.method, "GET" | "HEAD" | "OPTIONS");
+        // Servers take from such a body what the URL does not say: variables, or the query of an id.
+        if is_bodiless && !request.body.is_empty() {
+            return Err(bad(format!("a {} request has its query in the URL, not in the body", request.method)));
+        }
         match request.method {
             // A question of a browser about what it may ask.
             "OPTIONS" => Ok(0),

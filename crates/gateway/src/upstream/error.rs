@@ -24,8 +24,10 @@ pub(crate) enum UpstreamError {
     Timeout(UpstreamStep),
     /// The body of the caller's request cannot be read.
     RequestBody(HttpError),
-    /// The response has two framings: readers disagree about where it ends.
+    /// The response has two framings, or one that is not understood: readers disagree about where it ends.
     TwoFramings,
+    /// The server switched to another protocol, which the request did not ask for.
+    UnaskedUpgrade,
     /// The connection broke, or the response is not HTTP.
     Broken(hyper::Error),
 }
@@ -53,8 +55,8 @@ impl UpstreamError {
 
     /// True if the server is to blame: it counts towards leaving the server out.
     pub(crate) fn blames_server(&self) -> bool {
-        use UpstreamError::{Broken, Connect, Timeout, TwoFramings};
-        matches!(self, Connect(_) | Timeout(_) | TwoFramings | Broken(_))
+        use UpstreamError::{Broken, Connect, Timeout, TwoFramings, UnaskedUpgrade};
+        matches!(self, Connect(_) | Timeout(_) | TwoFramings | UnaskedUpgrade | Broken(_))
     }
 
     /// True if no server was given anything of the request.
@@ -77,6 +79,7 @@ impl UpstreamError {
             UpstreamError::Timeout(UpstreamStep::Total) => "total_timeout",
             UpstreamError::RequestBody(_) => "request_body",
             UpstreamError::TwoFramings => "two_framings",
+            UpstreamError::UnaskedUpgrade => "unasked_upgrade",
             UpstreamError::Broken(_) => "broken",
         }
     }
@@ -95,7 +98,8 @@ impl fmt::Display for UpstreamError {
             UpstreamError::Timeout(UpstreamStep::FirstByte) => f.write_str("the response did not begin in time"),
             UpstreamError::Timeout(UpstreamStep::Total) => f.write_str("the exchange took too long"),
             UpstreamError::RequestBody(error) => write!(f, "the request cannot be read: {error}"),
-            UpstreamError::TwoFramings => f.write_str("the response has both a length and chunks"),
+            UpstreamError::TwoFramings => f.write_str("it is not clear where the response ends"),
+            UpstreamError::UnaskedUpgrade => f.write_str("the server switched to a protocol that was not asked for"),
             UpstreamError::Broken(error) => match error.source() {
                 Some(cause) => write!(f, "{error}: {cause}"),
                 None => write!(f, "{error}"),

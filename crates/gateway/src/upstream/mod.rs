@@ -10,6 +10,7 @@
 //! | `health` | active checks |
 //! | `protection` | how much it is given to do |
 //! | `sent_body`, `received_response` | bodies on their way, in both directions |
+//! | `response_check` | which heads of responses are passed on |
 //! | `tls` | whose certificates are trusted |
 
 mod choice;
@@ -19,6 +20,7 @@ mod health;
 mod pool;
 mod protection;
 mod received_response;
+mod response_check;
 mod retry;
 mod sent_body;
 mod server;
@@ -37,7 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use http::{HeaderMap, Method, Request, Response, header};
+use http::{Method, Request, Response, header};
 use hyper::body::{Body, Incoming};
 use smallvec::SmallVec;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -46,6 +48,7 @@ use tollgate_web::HttpError;
 
 use self::pool::{Checkout, UpgradeSender};
 use self::protection::Protection;
+use self::response_check::{check_framing, check_response};
 use self::retry::{FailedAttempt, Retries, copy_of, pause};
 use crate::spec::UpstreamSpec;
 
@@ -70,8 +73,9 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
+    /// HTTP/1.0 has requests without a host; the server gets HTTP/1.1 or later, which has none.
     fn set_host(&self, request: &mut Request<SentRequestBody>, server: &UpstreamServer) {
-        if !self.keep_host {
+        if !self.keep_host || !request.headers().contains_key(header::HOST) {
             request.headers_mut().insert(header::HOST, server.authority.clone());
         }
     }
@@ -142,10 +146,9 @@ impl Upstream {
         let sent = self.send_to(server.enter(), request, progress.clone(), exchange, retries);
         let received = match exchange.end {
             None => sent.await,
-            Some(end) => timeout_at(end, sent).await.unwrap_or_else(|_| match progress.is_done() {
-                true => Err(UpstreamError::Timeout(UpstreamStep::Total).into()),
-                false => Err(UpstreamError::RequestBody(HttpError::TooSlow).into()),
-            }),
+            Some(end) => {
+                timeout_at(end, sent).await.unwrap_or_else(|_| Err(too_late(progress, UpstreamStep::Total).into()))
+            }
         };
         match &received {
             Ok(response) => server.judge(response.status()),
@@ -167,10 +170,8 @@ impl Upstream {
         let exchanged = async {
             let mut sender = server.pool().open_http1().await?;
             let response = sender.send_request(request).await?;
-            match has_two_framings(response.headers()) {
-                true => Err(UpstreamError::TwoFramings),
-                false => Ok((response, sender)),
-            }
+            check_framing(&response)?;
+            Ok((response, sender))
         };
         let limit = Instant::now() + self.spec.timeouts.connect + self.spec.timeouts.first_byte;
         let limit = exchange.end.map_or(limit, |end| end.min(limit));
@@ -207,10 +208,8 @@ impl Upstream {
             let (is_stale, is_pooled) = (may_be_stale(&checkout, &request), checkout.is_pooled());
             let copy = (is_stale || self.retries.has_left(retries)).then(|| copy_of(&request)).flatten();
             let (error, unsent) = match self.in_time(&progress, checkout.send(request, &server.url)).await? {
-                Ok((response, _)) if has_two_framings(response.headers()) => {
-                    return Err(UpstreamError::TwoFramings.into());
-                }
                 Ok((response, connection)) => {
+                    check_response(&response)?;
                     let connection = connection.after(progress);
                     let idle = self.spec.timeouts.idle;
                     return Ok(
@@ -245,10 +244,9 @@ impl Upstream {
                 return Ok(result);
             }
             match (progress.is_done(), was_done) {
-                (true, true) => return Err(UpstreamError::Timeout(UpstreamStep::FirstByte)),
                 (true, false) => was_done = true,
                 (false, _) if progress.bytes() > bytes => bytes = progress.bytes(),
-                (false, _) => return Err(UpstreamError::RequestBody(HttpError::TooSlow)),
+                _ => return Err(too_late(progress, UpstreamStep::FirstByte)),
             }
         }
     }
@@ -268,11 +266,12 @@ impl UpgradedConnection {
     }
 }
 
-/// A length beside chunks, or two lengths: another reader may see another end.
-fn has_two_framings(headers: &HeaderMap) -> bool {
-    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
-    let has_length = lengths.next().is_some();
-    has_length && (lengths.next().is_some() || headers.contains_key(header::TRANSFER_ENCODING))
+/// Whose fault it is that an exchange takes too long: the caller's, if the server waits for more of the body.
+fn too_late(progress: &BodyProgress, step: UpstreamStep) -> UpstreamError {
+    match progress.waits_for_caller() {
+        true => UpstreamError::RequestBody(HttpError::TooSlow),
+        false => UpstreamError::Timeout(step),
+    }
 }
 
 /// Whether the server may have closed the connection while it waited, and the request is one that does nothing.

@@ -15,6 +15,11 @@ const DONE: u64 = 1 << 63;
 const TOO_LARGE: u64 = 1 << 62;
 /// Set once the body could not be read.
 const BROKEN: u64 = 1 << 61;
+/// Set while the server could be given more than the caller has sent.
+const WAITING: u64 = 1 << 60;
+/// Set once the caller took too long to send more.
+const TOO_SLOW: u64 = 1 << 59;
+const FLAGS: u64 = DONE | TOO_LARGE | BROKEN | WAITING | TOO_SLOW;
 
 /// What is known of a request body that is on its way: read by the other half of the exchange.
 #[derive(Clone, Debug, Default)]
@@ -26,19 +31,25 @@ impl BodyProgress {
         self.0.as_ref().is_none_or(|progress| progress.load(Ordering::Acquire) & DONE != 0)
     }
 
+    /// True while the next byte has to come from the caller; false while the server does not take what is there.
+    pub(crate) fn waits_for_caller(&self) -> bool {
+        self.0.as_ref().is_some_and(|progress| progress.load(Ordering::Acquire) & WAITING != 0)
+    }
+
     /// Why the rest will not come, if it will not.
     pub(crate) fn failure(&self) -> Option<HttpError> {
         let progress = self.0.as_ref()?.load(Ordering::Relaxed);
-        match progress & (TOO_LARGE | BROKEN) {
+        match progress & (TOO_LARGE | BROKEN | TOO_SLOW) {
             0 => None,
             TOO_LARGE => Some(HttpError::BodyTooLarge),
+            TOO_SLOW => Some(HttpError::TooSlow),
             _ => Some(HttpError::Malformed("the body ended early")),
         }
     }
 
     /// Bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.0.as_ref().map_or(0, |progress| progress.load(Ordering::Relaxed) & !(DONE | TOO_LARGE | BROKEN))
+        self.0.as_ref().map_or(0, |progress| progress.load(Ordering::Relaxed) & !FLAGS)
     }
 }
 
@@ -91,6 +102,10 @@ impl Body for SentRequestBody {
             }
             Content::Stream { body, max_bytes, progress } => {
                 let polled = Pin::new(&mut *body).poll_frame(cx);
+                match polled.is_pending() {
+                    true => progress.fetch_or(WAITING, Ordering::Release),
+                    false => progress.fetch_and(!WAITING, Ordering::Release),
+                };
                 if let Poll::Ready(Some(Ok(frame))) = &polled {
                     let more = frame.data_ref().map_or(0, |data| data.len() as u64);
                     if progress.fetch_add(more, Ordering::Relaxed) + more > *max_bytes {
@@ -98,8 +113,9 @@ impl Body for SentRequestBody {
                         return Poll::Ready(Some(Err(HttpError::BodyTooLarge)));
                     }
                 }
-                if matches!(&polled, Poll::Ready(Some(Err(_)))) {
-                    progress.fetch_or(BROKEN, Ordering::Relaxed);
+                if let Poll::Ready(Some(Err(error))) = &polled {
+                    let flag = if matches!(error, HttpError::TooSlow) { TOO_SLOW } else { BROKEN };
+                    progress.fetch_or(flag, Ordering::Relaxed);
                 }
                 let is_last = matches!(&polled, Poll::Ready(None)) || (polled.is_ready() && body.is_end_stream());
                 if is_last {

@@ -138,6 +138,11 @@ impl ProxyServer {
 
     /// Its output.
     pub fn log(&self) -> String {
-        fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+        self.file("log")
+    }
+
+    /// A file that it writes beside its configuration; empty if there is none yet.
+    pub fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.path().join(name)).unwrap_or_default()
     }
 }

@@ -3,9 +3,22 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 mod app;
+#[path = "../hostile/caller.rs"]
+#[allow(dead_code, reason = "shared with the tests of HTTP")]
+mod caller;
+mod classes;
+mod clients;
 mod costs;
+#[path = "../hostile/flood.rs"]
+#[allow(dead_code, reason = "shared with the tests of HTTP")]
+mod flood;
 mod forwarding;
+#[path = "../hostile/frames.rs"]
+#[allow(dead_code, reason = "shared with the tests of HTTP")]
+mod frames;
 mod framing;
+mod grpc;
+mod http2_attacks;
 mod limits;
 mod llm;
 mod llm_overrun;
@@ -15,5 +28,14 @@ mod priorities;
 mod refusals;
 mod retries;
 mod rig;
+mod scripted;
+mod servers;
+mod slot_ends;
+mod smuggling;
+mod spellings;
 mod upgrade;
+mod upstream_faults;
 mod upstreams;
+#[path = "../grpc/wire.rs"]
+#[allow(dead_code, reason = "shared with the tests of gRPC")]
+mod wire;

@@ -1,112 +1,129 @@
-//! Classes of requests: by route, by identity, by header; the fleet's reserved share, and traces.
+//! Row P26: while a less important request is admitted, none that is more important is shed.
+
+use std::sync::Arc;
 
 use crate::app::App;
-use crate::rig::{Caller, Rig, until};
+use crate::rig::{Rig, until};
 
-/// One request at a time for all, and one more that is for critical requests.
-const SHEDDER: &str = "key_by: global
-rules: [{ name: fleet, limit: { algorithm: concurrency, slots: 2, slot_ttl: 1m, reserved: 50% } }]\n";
+const NO_RULES: &str = "rules: [{ match: { endpoint: /limited }, limit: { requests: 1, window: 1h } }]\n";
+/// More of these at once than the upstream takes, and fewer than may wait.
+const CRITICAL_CALLERS: usize = 4;
+const BULK_CALLERS: usize = 24;
+const REQUESTS: usize = 60;
 
-fn routes(app: &App, priority: &str) -> String {
+fn routes(app: &App, queue: &str) -> String {
     format!(
-        "identity: [{{ api_key: {{ header: x-api-key, file: keys.yaml }} }}]
-upstreams: {{ api: {{ servers: {} }} }}
+        "priorities: [critical, default, sheddable, test]
+upstreams: {{ api: {{ servers: {}, concurrency: 2, queue: {{ max: 6, {queue} }} }} }}
 routes:
-  - {{ path: /pay/*, upstream: api, priority: critical }}
-  - {{ path: /*, upstream: api, priority: {priority} }}
+  - {{ path: /critical/*, upstream: api, priority: critical }}
+  - {{ path: /bulk/*, upstream: api, priority: sheddable }}
+  - {{ path: /tests/*, upstream: api, priority: test }}
+  - {{ path: /*, upstream: api }}
 ",
         app.url()
     )
 }
 
-/// The digests of `paid-key` and `free-key`.
-const KEYS: &str = "keys:
-  - { id: paid, sha256: 23f541ed79d6e0357ea3108e8a985a73296c8979b78f5eafe8b722ff8add1204, client_key: a, tier: paid }
-  - { id: free, sha256: 0c7e232ca6aa55ab05a0287b1c4198c7b4275500bce25c40b5a6aa7d564d3c45, client_key: b, tier: free, attributes: { priority: critical } }
-";
-
-fn start(app: &App, priority: &str) -> Rig {
-    Rig::with(SHEDDER, |config, dir| {
-        std::fs::write(dir.join("keys.yaml"), KEYS).unwrap();
-        let path = dir.join("routes.yaml");
-        std::fs::write(&path, routes(app, priority)).unwrap();
-        config.gateway.routes = Some(path);
-    })
-}
-
-/// A request that holds the slot that is for all.
-async fn occupy(rig: &Rig, app: &App) -> Caller {
+/// Sends requests one after the other; counts those that were served, and those that were shed.
+async fn calls(rig: Arc<Rig>, path: &'static str) -> (usize, usize) {
+    let (mut served, mut shed) = (0, 0);
     let mut caller = rig.connect().await;
-    caller.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    until(async || !app.seen().is_empty()).await;
-    caller
-}
-
-#[tokio::test]
-async fn the_reserved_share_is_for_critical_requests_and_the_rest_is_shed_with_503() {
-    let app = App::start().await;
-    let rig = start(&app, "default");
-    let mut first = occupy(&rig, &app).await;
-    let shed = rig.get("/x").await;
-    assert_eq!((shed.status, app.seen().len()), (503, 0), "never 429: no limit of the caller is reached");
-    assert!(shed.body.contains("\"error\":\"overload\""), "{}", shed.body);
-    let wait: u64 = shed.field("Retry-After").unwrap().parse().unwrap();
-    assert!((30..=45).contains(&wait), "{wait}");
-    for internal in ["fleet", "limit\":", "remaining", "RateLimit"] {
-        assert!(!shed.body.contains(internal) && !shed.head.contains(internal), "{internal}: {shed:?}");
+    for _ in 0..REQUESTS {
+        caller.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+        match caller.answer().await.status {
+            200 => served += 1,
+            503 => shed += 1,
+            other => panic!("{path}: {other}"),
+        }
     }
-    let critical = rig.get("/pay/x").await;
-    assert_eq!(critical.status, 200);
-    assert!(!critical.head.contains("fleet"), "the fleet's slots are no business of callers: {}", critical.head);
-    app.released.send_replace(1);
-    assert_eq!(first.answer().await.status, 200);
-    until(async || rig.get("/x").await.status == 200).await;
+    (served, shed)
 }
 
-#[tokio::test]
-async fn a_class_is_found_by_what_is_proven_and_by_header() {
-    let app = App::start().await;
-    let priority = "[{ class: critical, match: { tier: [paid, enterprise] } },
-      { class: critical, headers: { x-ops: yes-please } }, sheddable]";
-    let rig = start(&app, priority);
-    let _first = occupy(&rig, &app).await;
-    assert_eq!(rig.get("/x").await.status, 503);
-    assert_eq!(rig.get_with("/x", "X-Api-Key: paid-key\r\n").await.status, 200);
-    assert_eq!(rig.get_with("/x", "X-Api-Key: wrong-key\r\n").await.status, 503, "not proven");
-    let free = rig.get_with("/x", "X-Api-Key: free-key\r\n").await;
-    assert_eq!(free.status, 503, "the attribute of a key does not name the class");
-    assert_eq!(rig.get_with("/x", "X-Ops: no\r\n").await.status, 503);
-    assert_eq!(rig.get_with("/x", "X-Ops: yes-please\r\n").await.status, 200);
-    assert_eq!(rig.get_with("/x", "Priority: critical\r\n").await.status, 503);
+/// Critical requests fit into the queue, so each of them has a place: that of a request of a lower class, if all are taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p26_no_critical_request_is_shed_while_others_are_served() {
+    // Not CoDel: it sheds what has waited for long, and on a busy machine everything has.
+    for queue in ["max_wait: 1m, overload: fifo", "max_wait: 1m, overload: lifo"] {
+        let app = App::start().await;
+        let rig = Arc::new(Rig::routed(NO_RULES, &routes(&app, queue)));
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..CRITICAL_CALLERS {
+            tasks.spawn(async_tuple("critical", calls(rig.clone(), "/critical/x")));
+        }
+        for at in 0..BULK_CALLERS {
+            let path = if at % 2 == 0 { "/bulk/x" } else { "/tests/x" };
+            tasks.spawn(async_tuple("lower", calls(rig.clone(), path)));
+        }
+        let (mut critical, mut lower) = ((0, 0), (0, 0));
+        while let Some(ended) = crate::rig::within(tasks.join_next()).await {
+            let (class, (served, shed)) = ended.unwrap();
+            let sum = if class == "critical" { &mut critical } else { &mut lower };
+            *sum = (sum.0 + served, sum.1 + shed);
+        }
+        assert_eq!(critical, (CRITICAL_CALLERS * REQUESTS, 0), "{queue}");
+        assert!(lower.0 > 0 && lower.1 > 0, "both happened, {queue}: {lower:?}");
+        until(async || {
+            rig.metrics()
+                .await
+                .lines()
+                .any(|line| line.starts_with("tollgate_upstream_waiting{") && line.ends_with(" 0"))
+        })
+        .await;
+    }
 }
 
+async fn async_tuple<T>(class: &'static str, calls: impl Future<Output = T>) -> (&'static str, T) {
+    (class, calls.await)
+}
+
+/// What waits goes in the order of its class, whatever its order of arrival, and the lowest goes without.
 #[tokio::test]
-async fn a_trace_is_begun_passed_on_or_removed() {
+async fn p26_of_all_that_wait_the_highest_class_is_next() {
     let app = App::start().await;
-    let routes = format!(
-        "upstreams: {{ api: {{ servers: {} }} }}
-routes:
-  - {{ path: /new/*, upstream: api, traceparent: create }}
-  - {{ path: /none/*, upstream: api, traceparent: remove }}
-  - {{ upstream: api }}
-",
-        app.url()
+    let rig = Rig::routed(
+        NO_RULES,
+        &routes(&app, "max_wait: 1m, overload: fifo").replace("concurrency: 2", "concurrency: 1"),
     );
-    let rig = Rig::routed(SHEDDER, &routes);
-    let given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
-    let fields = format!("Traceparent: {given}\r\nTracestate: a=b\r\n");
-    let sent = async |path: &str, fields: &str| {
-        assert_eq!(rig.get_with(path, fields).await.status, 200);
-        let head = app.seen().remove(0).to_lowercase();
-        let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
-        (field("traceparent: "), field("tracestate: "))
-    };
-    let kept = (Some(given.to_owned()), Some("a=b".to_owned()));
-    assert_eq!(sent("/x", &fields).await, kept);
-    assert_eq!(sent("/new/x", &fields).await, kept);
-    assert_eq!(sent("/none/x", &fields).await, (None, None));
-    assert_eq!(sent("/x", "").await, (None, None));
-    let (begun, state) = sent("/new/x", "Traceparent: nonsense\r\nTracestate: a=b\r\n").await;
-    assert!(begun.is_some_and(|begun| begun.len() == given.len() && begun.ends_with("-01")));
-    assert_eq!(state, None, "it belonged to another trace");
+    let mut holder = rig.connect().await;
+    holder.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    until(async || !app.seen().is_empty()).await;
+    let mut callers = Vec::new();
+    // The queue has six places; the last four push the first four out, lowest first.
+    for path in [
+        "/tests/1",
+        "/tests/2",
+        "/bulk/1",
+        "/bulk/2",
+        "/x/1",
+        "/x/2",
+        "/critical/1",
+        "/critical/2",
+        "/critical/3",
+        "/critical/4",
+    ] {
+        let mut caller = rig.connect().await;
+        caller.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+        callers.push((path, caller));
+        let come = callers.len();
+        until(async || waiting_and_displaced(&rig).await == come).await;
+    }
+    app.released.send_replace(1);
+    assert_eq!(holder.answer().await.status, 200);
+    for (path, caller) in &mut callers {
+        let is_low = path.starts_with("/tests") || path.starts_with("/bulk");
+        assert_eq!(caller.answer().await.status, if is_low { 503 } else { 200 }, "{path}");
+    }
+    let seen = app.seen();
+    let order: Vec<&str> = seen.iter().filter_map(|seen| seen.split(' ').nth(1)).collect();
+    assert_eq!(order, ["/critical/1", "/critical/2", "/critical/3", "/critical/4", "/x/1", "/x/2"]);
+}
+
+async fn waiting_and_displaced(rig: &Rig) -> usize {
+    let metrics = rig.metrics().await;
+    let counts = metrics.lines().filter(|line| {
+        line.starts_with("tollgate_upstream_waiting{")
+            || (line.starts_with("tollgate_gateway_requests_total{") && line.contains("displaced"))
+    });
+    counts.map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
 }

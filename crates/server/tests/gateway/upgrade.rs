@@ -63,3 +63,20 @@ async fn a_route_without_upgrades_forwards_a_plain_request() {
     assert_eq!(caller.answer().await.status, 200);
     assert!(!app.seen()[0].to_lowercase().contains("upgrade"));
 }
+
+/// Through a tunnel of HTTP/2, requests would pass that no rule has seen.
+#[tokio::test]
+async fn no_tunnel_is_opened_for_another_version_of_http() {
+    let app = App::start().await;
+    let rig = Rig::start(SLOTS, &app.url());
+    for protocol in ["h2c", "H2C", "h2c, echo", "echo, h2c", "echo\r\nUpgrade: h2c", "HTTP/2.0"] {
+        until(async || rig.get("/x").await.status == 200).await;
+        app.seen();
+        let mut caller = rig.connect().await;
+        let fields = "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n";
+        caller.send(&ASK.replace("echo", protocol).replace("Host: a\r\n", &format!("Host: a\r\n{fields}"))).await;
+        assert_eq!(caller.answer().await.status, 502, "{protocol}: the server agrees to what it was not asked for");
+        let seen = app.seen().remove(0).to_lowercase();
+        assert!(!seen.contains("upgrade") && !seen.contains("http2-settings"), "{protocol}: {seen}");
+    }
+}

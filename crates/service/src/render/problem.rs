@@ -124,7 +124,7 @@ impl DenialCause {
     }
 
     /// Stable, for programs. A rule's own code means that its limit is reached; other causes have fixed codes.
-    fn code<'a>(self, rule: Option<&'a Rule>) -> &'a str {
+    fn code(self, rule: Option<&Rule>) -> &str {
         match self {
             DenialCause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
             DenialCause::TooCostly => "cost_too_high",

@@ -34,6 +34,22 @@ fn get_has_the_query_in_the_url() {
     assert_eq!(spec.cost(&facts).ok(), Some(0));
 }
 
+/// Express's GraphQL takes what the URL leaves out from the body, whatever the method.
+#[test]
+fn a_get_has_no_body_to_take_anything_from() {
+    let query = "query=query($n:Int){l(first:$n){x}}";
+    for (method, query, body) in [
+        ("GET", query, &br#"{"variables":{"n":100000}}"#[..]),
+        ("GET", "id=cheap", br#"{"query":"{a b c}"}"#),
+        ("HEAD", query, b"{}"),
+        ("OPTIONS", "", br#"{"query":"{a b c}"}"#),
+    ] {
+        let facts = GraphqlFacts { method, query, content_type: Some("application/json"), body };
+        let refused = GraphqlSpec::default().cost(&facts).map_err(|error| error.kind);
+        assert_eq!(refused, Err(CostErrorKind::BadGraphql), "{method} {query}");
+    }
+}
+
 #[test]
 fn post_has_the_query_in_the_body() {
     assert_eq!(sent(Some("application/json; charset=utf-8"), "", r#"{"query":"{a b}"}"#), Ok(2));
