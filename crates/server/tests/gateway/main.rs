@@ -15,5 +15,6 @@ mod priorities;
 mod refusals;
 mod retries;
 mod rig;
+mod tls;
 mod upgrade;
 mod upstreams;
