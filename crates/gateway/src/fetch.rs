@@ -6,7 +6,7 @@ use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Limited};
 
 use crate::spec::UpstreamSpec;
-use crate::upstream::{SentRequestBody, UpstreamServer, client_config};
+use crate::upstream::{ConnectionPool, SentRequestBody, client_config};
 
 /// The body behind a URL, of at most `max_bytes`; anything but 200 is an error. The caller bounds the time. Redirects are not
 /// followed: who may publish keys is said by the configuration.
@@ -18,14 +18,14 @@ pub async fn fetch(url: String, max_bytes: usize) -> Result<Bytes> {
         _ => bail!("{url} names no server"),
     };
     let server = server.parse().map_err(|error: tollgate_rules::problem::ParseError| anyhow!("{}", error.message))?;
-    let spec = UpstreamSpec { servers: vec![server], max_idle: 0, ..UpstreamSpec::named("keys") };
+    let spec = UpstreamSpec { servers: vec![server], ..UpstreamSpec::named("keys") };
     let url = spec.servers.first().context("one server")?;
-    let server = UpstreamServer::new(url, &spec, client_config(&spec)?);
+    let pool = ConnectionPool::new(url.clone(), client_config(&spec)?, spec.timeouts.connect, 0);
     let mut request = Request::new(SentRequestBody::empty());
     *request.method_mut() = Method::GET;
     *request.uri_mut() = path.parse()?;
-    request.headers_mut().insert(header::HOST, server.authority.clone());
-    let opened = server.pool().open_unshared().await.map_err(|error| anyhow!("{error}"))?;
+    request.headers_mut().insert(header::HOST, url.authority().parse()?);
+    let opened = pool.open_unshared().await.map_err(|error| anyhow!("{error}"))?;
     let (response, _connection) = opened.send(request, url).await.map_err(|(error, _)| error)?;
     if response.status() != StatusCode::OK {
         bail!("it answered {}", response.status());

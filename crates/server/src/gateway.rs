@@ -94,6 +94,7 @@ impl RunningGateway {
         let named = self.source.spec().map(|spec| {
             let mut files = spec.identity.files(folder);
             files.extend(spec.persisted_files(folder));
+            files.extend(spec.authority_files(folder));
             files
         });
         std::iter::once(routes.clone()).chain(named.unwrap_or_default()).collect()
@@ -105,6 +106,7 @@ impl GatewaySource {
         let mut spec = self.spec()?;
         let folder = self.settings.routes.as_deref().map_or(Path::new("."), folder_of);
         spec.load_persisted(folder)?;
+        spec.load_authorities(folder)?;
         let context = IdentityContext {
             folder,
             keys: self.keys.clone(),

@@ -41,7 +41,7 @@ pub use read::{read, read_bytes};
 pub use refusals::{HtmlPage, RefusalBody, RefusalSpec};
 pub(crate) use route::have_all;
 pub use route::{ForwardedStyle, RouteSpec, TraceStyle};
-pub use upstream::{Balance, EjectionSpec, HealthSpec, TimeoutSpec, UpstreamSpec};
+pub use upstream::{AuthorityFile, Balance, HealthSpec, TimeoutSpec, UpstreamSpec};
 pub use upstream_url::{ServerScheme, UpstreamUrl};
 
 /// A routes file. Every value is validated.
@@ -63,6 +63,23 @@ impl GatewaySpec {
         let upstream = UpstreamSpec { servers, ..UpstreamSpec::named("upstream") };
         let route = RouteSpec { upstream: upstream.name.clone(), ..RouteSpec::default() };
         GatewaySpec { upstreams: vec![upstream], routes: vec![route], ..GatewaySpec::default() }
+    }
+
+    /// Reads the authorities that upstreams name, relative to the folder of the routes file.
+    pub fn load_authorities(&mut self, folder: &Path) -> Result<()> {
+        for upstream in &mut self.upstreams {
+            let Some(ca) = &mut upstream.ca else { continue };
+            let path = folder.join(&ca.path);
+            ca.pem = std::fs::read(&path)
+                .with_context(|| format!("upstream {}: cannot read {}", upstream.name, path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// The files that [`load_authorities`](GatewaySpec::load_authorities) reads.
+    pub fn authority_files(&self, folder: &Path) -> Vec<PathBuf> {
+        let files = self.upstreams.iter().filter_map(|upstream| upstream.ca.as_ref());
+        files.map(|ca| folder.join(&ca.path)).collect()
     }
 
     /// Loads the lists of persisted queries that routes name, relative to the folder of the routes file.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate_overload::Priorities;
-use tollgate_overload::spec::{RetrySpec, read_retries};
+use tollgate_overload::spec::{RetrySpec, read_ejection, read_retries};
+use tollgate_overload::{OutlierConfig, Priorities};
 use tollgate_rules::problem::Problems;
 use tollgate_rules::read::{FieldValue, MapFields};
 
@@ -26,7 +26,7 @@ pub struct UpstreamSpec {
     /// Active health checks; none by default.
     pub health: Option<HealthSpec>,
     /// When a failing server is left out for a while.
-    pub ejection: EjectionSpec,
+    pub ejection: OutlierConfig,
     /// How long each step may take.
     pub timeouts: TimeoutSpec,
     /// What keeps it from more work than it can do.
@@ -36,7 +36,16 @@ pub struct UpstreamSpec {
     /// Idle connections that are kept open, per server.
     pub max_idle: usize,
     /// Authorities that sign the certificates of `https` servers; the system's without it.
-    pub ca: Option<PathBuf>,
+    pub ca: Option<AuthorityFile>,
+}
+
+/// Authorities in a file. What is in it is part of the upstream: other authorities are another upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorityFile {
+    /// As named in the routes file.
+    pub path: PathBuf,
+    /// What [`load_authorities`](super::GatewaySpec::load_authorities) read.
+    pub pem: Vec<u8>,
 }
 
 /// How a server is chosen.
@@ -64,15 +73,6 @@ pub struct HealthSpec {
     pub healthy_after: u32,
     /// Failures in a row until a server is not used.
     pub unhealthy_after: u32,
-}
-
-/// A server that fails this often in a row is left out for a while, twice as long each time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EjectionSpec {
-    /// Failures in a row; 0 never leaves one out.
-    pub after: u32,
-    /// How long the first time.
-    pub duration: Duration,
 }
 
 /// How long each step may take.
@@ -107,7 +107,7 @@ impl UpstreamSpec {
             servers: Vec::new(),
             balance: Balance::default(),
             health: None,
-            ejection: EjectionSpec { after: 5, duration: Duration::from_secs(5) },
+            ejection: OutlierConfig::default(),
             timeouts: TimeoutSpec::default(),
             protection: ProtectionSpec::default(),
             retries: RetrySpec::default(),
@@ -134,7 +134,6 @@ const FIELDS: &[&str] = &[
     "throttle",
 ];
 const HEALTH: &[&str] = &["path", "every", "timeout", "healthy_after", "unhealthy_after"];
-const EJECTION: &[&str] = &["after", "for"];
 const TIMEOUTS: &[&str] = &["connect", "first_byte", "idle", "total"];
 const BALANCE: [(&str, Balance); 3] =
     [("least_loaded", Balance::LeastLoaded), ("caller", Balance::Caller), ("path", Balance::Path)];
@@ -157,7 +156,7 @@ pub(super) fn read_upstream(
     }
     upstream.health = fields.get("health").map(|value| read_health(value, problems));
     if let Some(value) = fields.get("ejection") {
-        upstream.ejection = read_ejection(value, upstream.ejection, problems);
+        upstream.ejection = read_ejection(value, problems);
     }
     if let Some(value) = fields.get("timeouts") {
         upstream.timeouts = read_timeouts(value, problems);
@@ -169,7 +168,8 @@ pub(super) fn read_upstream(
     if let Some(idle) = number(&fields, "max_idle", 0..=100_000, problems) {
         upstream.max_idle = idle as usize;
     }
-    upstream.ca = fields.get("ca").and_then(|value| value.text(problems)).map(PathBuf::from);
+    let ca = fields.get("ca").and_then(|value| value.text(problems));
+    upstream.ca = ca.map(|path| AuthorityFile { path: PathBuf::from(path), pem: Vec::new() });
     upstream
 }
 
@@ -228,14 +228,6 @@ fn read_health(value: FieldValue<'_>, problems: &mut Problems) -> HealthSpec {
         health.unhealthy_after = after;
     }
     health
-}
-
-fn read_ejection(value: FieldValue<'_>, default: EjectionSpec, problems: &mut Problems) -> EjectionSpec {
-    let fields = value.fields(EJECTION, "{ after: 5, for: 5s }", problems);
-    EjectionSpec {
-        after: number(&fields, "after", 0..=1_000_000, problems).unwrap_or(default.after),
-        duration: duration(&fields, "for", problems).unwrap_or(default.duration),
-    }
 }
 
 fn read_timeouts(value: FieldValue<'_>, problems: &mut Problems) -> TimeoutSpec {

@@ -28,6 +28,7 @@ mod tls;
 
 pub(crate) use error::{UpstreamError, UpstreamStep};
 pub(crate) use health::check_health;
+pub(crate) use pool::ConnectionPool;
 pub(crate) use protection::ProtectedPermit;
 pub(crate) use received_response::ReceivedResponse;
 pub(crate) use sent_body::{BodyProgress, SentRequestBody};
@@ -50,6 +51,7 @@ use self::pool::{Checkout, UpgradeSender};
 use self::protection::Protection;
 use self::response_check::{check_framing, check_response};
 use self::retry::{FailedAttempt, Retries, copy_of, pause};
+use self::server::Outliers;
 use crate::spec::UpstreamSpec;
 
 /// Servers that are alike.
@@ -84,7 +86,11 @@ impl Exchange<'_> {
 impl Upstream {
     pub(crate) fn new(spec: UpstreamSpec, clock: Arc<dyn Clock>) -> Result<Upstream> {
         let tls = tls::client_config(&spec)?;
-        let servers = spec.servers.iter().map(|url| Arc::new(UpstreamServer::new(url, &spec, tls.clone()))).collect();
+        let outliers = Arc::new(Outliers::new(&spec, clock.clone()));
+        let servers = spec.servers.iter().enumerate();
+        let servers = servers
+            .map(|(index, url)| Arc::new(UpstreamServer::new(url, index, &spec, &outliers, tls.clone())))
+            .collect();
         let protection = Arc::new(Protection::new(&spec.protection, clock));
         let retries = Retries::new(&spec.retries);
         Ok(Upstream { spec, servers, protection, retries })

@@ -1,19 +1,32 @@
 //! One server: its connections, its load, and whether it is used.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use http::{HeaderValue, StatusCode};
-use tokio::time::Instant;
-use tollgate_overload::ServerLoad;
+use parking_lot::Mutex;
+use tollgate_core::{Clock, Time};
+use tollgate_overload::{OutlierDetector, ServerLoad};
 
 use super::pool::ConnectionPool;
 use super::tls::UpstreamTls;
-use crate::spec::{EjectionSpec, UpstreamSpec, UpstreamUrl};
+use crate::spec::{UpstreamSpec, UpstreamUrl};
 
-/// A server is left out for at most this many times its first ejection.
-const EJECTION_FACTOR_MAX: u32 = 32;
+/// The servers of an upstream that fail, by their index.
+pub(crate) struct Outliers {
+    detector: Mutex<OutlierDetector>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Outliers {
+    pub(crate) fn new(spec: &UpstreamSpec, clock: Arc<dyn Clock>) -> Outliers {
+        Outliers { detector: Mutex::new(OutlierDetector::new(spec.ejection, spec.servers.len())), clock }
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+}
 
 /// One server of an upstream.
 pub(crate) struct UpstreamServer {
@@ -24,14 +37,10 @@ pub(crate) struct UpstreamServer {
     pub(crate) hash: u64,
     pool: ConnectionPool,
     in_flight: AtomicUsize,
-    ejection: EjectionSpec,
-    /// Failures in a row.
-    failures: AtomicU32,
-    /// Ejections in a row.
-    ejections: AtomicU32,
-    /// Left out until then, in milliseconds after `start`.
-    ejected_until: AtomicU64,
-    start: Instant,
+    index: usize,
+    outliers: Arc<Outliers>,
+    /// It failed last, or was left out: otherwise the detector need not be asked.
+    is_suspect: AtomicBool,
     /// What the active checks say.
     is_healthy: AtomicBool,
     requests: AtomicU64,
@@ -39,7 +48,13 @@ pub(crate) struct UpstreamServer {
 }
 
 impl UpstreamServer {
-    pub(crate) fn new(url: &UpstreamUrl, upstream: &UpstreamSpec, tls: Option<UpstreamTls>) -> UpstreamServer {
+    pub(crate) fn new(
+        url: &UpstreamUrl,
+        index: usize,
+        upstream: &UpstreamSpec,
+        outliers: &Arc<Outliers>,
+        tls: Option<UpstreamTls>,
+    ) -> UpstreamServer {
         let authority = HeaderValue::from_str(&url.authority()).unwrap_or(HeaderValue::from_static(""));
         UpstreamServer {
             authority,
@@ -47,14 +62,9 @@ impl UpstreamServer {
             pool: ConnectionPool::new(url.clone(), tls, upstream.timeouts.connect, upstream.max_idle),
             url: url.clone(),
             in_flight: AtomicUsize::new(0),
-            ejection: match upstream.servers.len() {
-                1 => EjectionSpec { after: 0, ..upstream.ejection }, // there is no other server to turn to
-                _ => upstream.ejection,
-            },
-            failures: AtomicU32::new(0),
-            ejections: AtomicU32::new(0),
-            ejected_until: AtomicU64::new(0),
-            start: Instant::now(),
+            index,
+            outliers: outliers.clone(),
+            is_suspect: AtomicBool::new(false),
             is_healthy: AtomicBool::new(true),
             requests: AtomicU64::new(0),
             errors: AtomicU64::new(0),
@@ -89,8 +99,8 @@ impl UpstreamServer {
 
     /// True while it is left out because it failed.
     pub(crate) fn is_ejected(&self) -> bool {
-        let until = self.ejected_until.load(Ordering::Relaxed);
-        until > 0 && self.now() < until
+        self.is_suspect.load(Ordering::Relaxed)
+            && self.outliers.detector.lock().is_ejected(self.index, self.outliers.now())
     }
 
     /// The verdict of the active checks.
@@ -113,32 +123,22 @@ impl UpstreamServer {
 
     /// A request succeeded.
     pub(crate) fn succeeded(&self) {
-        if self.failures.load(Ordering::Relaxed) > 0 {
-            self.failures.store(0, Ordering::Relaxed);
-        }
-        if self.ejections.load(Ordering::Relaxed) > 0 {
-            self.ejections.store(0, Ordering::Relaxed);
+        if self.is_suspect.load(Ordering::Relaxed) {
+            let mut detector = self.outliers.detector.lock();
+            detector.succeeded(self.index);
+            let is_ejected = detector.is_ejected(self.index, self.outliers.now());
+            self.is_suspect.store(is_ejected, Ordering::Relaxed);
         }
     }
 
-    /// A request failed. Enough of them in a row leave the server out, for twice as long each time.
+    /// A request failed. Enough of them in a row leave the server out, for twice as long each time, and never most servers.
     pub(crate) fn failed(&self) {
         self.errors.fetch_add(1, Ordering::Relaxed);
-        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.ejection.after == 0 || failures < self.ejection.after || self.is_ejected() {
-            return;
+        let mut detector = self.outliers.detector.lock();
+        self.is_suspect.store(true, Ordering::Relaxed);
+        if detector.failed(self.index, self.outliers.now()) {
+            tracing::warn!(server = %self.url, "a server fails and is left out");
         }
-        let ejections = self.ejections.fetch_add(1, Ordering::Relaxed).min(EJECTION_FACTOR_MAX.ilog2());
-        let duration = self.ejection.duration * 2_u32.pow(ejections);
-        let until = self.now() + u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 2);
-        self.ejected_until.store(until, Ordering::Relaxed);
-        self.failures.store(0, Ordering::Relaxed);
-        tracing::warn!(server = %self.url, seconds = duration.as_secs_f64(), "a server fails and is left out");
-    }
-
-    fn now(&self) -> u64 {
-        // At least 1: 0 means that it was never left out.
-        u64::try_from((self.start.elapsed() + Duration::from_millis(1)).as_millis()).unwrap_or(u64::MAX)
     }
 }
 

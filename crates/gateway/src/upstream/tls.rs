@@ -37,7 +37,7 @@ pub(crate) fn client_config(spec: &UpstreamSpec) -> Result<Option<UpstreamTls>> 
 
 fn roots(spec: &UpstreamSpec) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    let Some(path) = &spec.ca else {
+    let Some(ca) = &spec.ca else {
         for certificate in rustls_native_certs::load_native_certs().certs {
             let _ = roots.add(certificate); // a broken one of many does no harm
         }
@@ -49,8 +49,9 @@ fn roots(spec: &UpstreamSpec) -> Result<RootCertStore> {
         }
         return Ok(roots);
     };
+    let path = &ca.path;
     let unusable = || format!("cannot use {} as authorities of the upstream {}", path.display(), spec.name);
-    for certificate in CertificateDer::pem_file_iter(path).with_context(unusable)? {
+    for certificate in CertificateDer::pem_slice_iter(&ca.pem) {
         roots.add(certificate.with_context(unusable)?).with_context(unusable)?;
     }
     if roots.is_empty() {

@@ -33,6 +33,7 @@ mod servers;
 mod slot_ends;
 mod smuggling;
 mod spellings;
+mod tls;
 mod upgrade;
 mod upstream_faults;
 mod upstreams;
