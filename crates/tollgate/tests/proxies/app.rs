@@ -1,6 +1,6 @@
 //! The backend and the client of a proxy: HTTP/1.1, one request per connection.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -69,16 +69,25 @@ impl Answer {
     }
 }
 
-/// Sends a request with these headers.
+/// Sends a request with these headers. A connection that the proxy resets before it answers is tried again, as browsers
+/// do: proxies close connections over requests that they do not read to the end.
 pub fn ask(proxy: SocketAddr, request: &str, fields: &str) -> Answer {
+    const ATTEMPTS: usize = 5;
+    let text = (0..ATTEMPTS).map(|_| exchange(proxy, request, fields)).find(|text| !text.is_empty());
+    let text = text.unwrap_or_else(|| panic!("{request}: reset without an answer, {ATTEMPTS} times"));
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Answer { status: status.unwrap_or_else(|| panic!("no answer to {request}: {text:?}")), text }
+}
+
+/// All that the proxy sends until it closes or resets the connection.
+fn exchange(proxy: SocketAddr, request: &str, fields: &str) -> String {
     let mut stream = TcpStream::connect(proxy).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     // One write: a proxy that refuses the first line and closes would otherwise reset the connection over what follows.
     let head = format!("{request} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n{fields}\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
     let mut text = Vec::new();
-    stream.read_to_end(&mut text).unwrap();
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
-    Answer { status: status.unwrap_or_else(|| panic!("no answer to {request}: {text:?}")), text }
+    let end = stream.write_all(head.as_bytes()).and_then(|()| stream.read_to_end(&mut text).map(drop));
+    let reset = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
+    assert!(end.as_ref().err().is_none_or(|error| reset.contains(&error.kind())), "{request}: {end:?}");
+    String::from_utf8_lossy(&text).into_owned()
 }
