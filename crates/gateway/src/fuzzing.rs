@@ -27,8 +27,12 @@ pub fn rebuilt_head(data: &[u8]) {
     let Some(mut headers) = fields(head.get(..parsed.bytes).unwrap_or_default()) else { return };
     let sent = headers.clone();
     let host = headers.get(header::HOST).cloned();
-    let style = [ForwardedStyle::XForwarded, ForwardedStyle::Forwarded, ForwardedStyle::Both, ForwardedStyle::Off]
-        [usize::from(options & 3)];
+    let style = match options & 3 {
+        0 => ForwardedStyle::XForwarded,
+        1 => ForwardedStyle::Forwarded,
+        2 => ForwardedStyle::Both,
+        _ => ForwardedStyle::Off,
+    };
     let trusts_peer = options & 4 != 0;
     let forwarded = ForwardedFor { peer: Some(PEER), trusts_peer, host: host.as_ref(), is_tls: options & 8 != 0 };
     let route = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &HeaderEdits::default() };

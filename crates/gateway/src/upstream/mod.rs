@@ -137,7 +137,7 @@ impl Upstream {
                 sleep_until(resume).await;
             }
             reached = (!error.is_unsent()).then_some(error);
-            (request, server) = (copy, other);
+            (request, server) = (*copy, other);
         }
     }
 
@@ -209,7 +209,7 @@ impl Upstream {
         loop {
             let checkout = match opened {
                 Ok(checkout) => checkout,
-                Err(error) => return Err(FailedAttempt { error, again: Some(request) }), // nothing was sent
+                Err(error) => return Err(FailedAttempt { error, again: Some(Box::new(request)) }), // nothing was sent
             };
             let (is_stale, is_pooled) = (may_be_stale(&checkout, &request), checkout.is_pooled());
             let copy = (is_stale || self.retries.has_left(retries)).then(|| copy_of(&request)).flatten();
@@ -233,7 +233,7 @@ impl Upstream {
             let answered = unsent.is_none() && error.is_parse();
             match unsent.or(copy).filter(|_| !answered) {
                 Some(again) if was_closed => request = again,
-                again => return Err(FailedAttempt { error: UpstreamError::of(error), again }),
+                again => return Err(FailedAttempt { error: UpstreamError::of(error), again: again.map(Box::new) }),
             }
             opened = server.pool().open().await;
         }

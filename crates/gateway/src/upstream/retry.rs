@@ -67,14 +67,15 @@ impl Retries {
 /// How long to wait before the same server is asked again: random, so that requests that failed together do not return
 /// together.
 pub(super) fn pause(retries: u32) -> Duration {
-    let most = PAUSE.as_micros() as u64 * 2 << retries.min(5);
+    let most = (PAUSE.as_micros() as u64 * 2) << retries.min(5);
     Duration::from_micros(random::fast() % most)
 }
 
 /// Why an attempt failed, and the request if it may be sent again.
 pub(super) struct FailedAttempt {
     pub(super) error: UpstreamError,
-    pub(super) again: Option<Request<SentRequestBody>>,
+    /// Boxed: an error is moved up through every caller.
+    pub(super) again: Option<Box<Request<SentRequestBody>>>,
 }
 
 impl From<UpstreamError> for FailedAttempt {
