@@ -49,7 +49,7 @@ fn limits_fit_the_defaults_of_the_server() {
             |key: &str, unit_of: &str| -> u64 { values(&unit, key)[0].strip_suffix(unit_of).unwrap().parse().unwrap() };
         assert!(Duration::from_secs(number("TimeoutStopSec", "s")) > config.net.drain_timeout + Duration::from_secs(1));
         assert!(number("LimitNOFILE", "") > 2 * config.net.max_connections as u64);
-        let bounded = config.max_memory + config.net.max_in_transit;
+        let bounded = config.max_memory + config.net.max_in_transit as u64;
         assert!(number("MemoryMax", "M") << 20 > bounded + (256 << 20));
     }
 }
