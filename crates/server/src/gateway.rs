@@ -93,7 +93,7 @@ impl RunningGateway {
         let folder = folder_of(routes);
         let named = self.source.spec().map(|spec| {
             let mut files = spec.identity.files(folder);
-            files.extend(spec.persisted_files(folder));
+            files.extend(spec.cost_files(folder));
             files.extend(spec.authority_files(folder));
             files
         });
@@ -105,7 +105,7 @@ impl GatewaySource {
     fn load(&self) -> Result<(GatewaySpec, Arc<Identifier>)> {
         let mut spec = self.spec()?;
         let folder = self.settings.routes.as_deref().map_or(Path::new("."), folder_of);
-        spec.load_persisted(folder)?;
+        spec.load_cost_files(folder)?;
         spec.load_authorities(folder)?;
         let context = IdentityContext {
             folder,

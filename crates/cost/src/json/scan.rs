@@ -40,6 +40,9 @@ pub(crate) enum JsonEvent<'a> {
 pub(crate) trait JsonSink {
     /// Called for each event, in order.
     fn event(&mut self, path: &JsonPath, event: JsonEvent<'_>, offset: u64);
+
+    /// Called for the content of texts, without escapes, in pieces of any length before the event of the whole text.
+    fn text_part(&mut self, _path: &JsonPath, _bytes: &[u8]) {}
 }
 
 /// Why a text is not read on.
@@ -111,7 +114,11 @@ impl JsonScanner {
                 let plain = self.text.take_plain(rest);
                 if plain > 0 {
                     self.offset += plain as u64;
-                    rest = rest.get(plain..).unwrap_or_default();
+                    let (part, after) = rest.split_at(plain);
+                    if self.state == (State::Text { is_key: false }) {
+                        sink.text_part(&self.path, part);
+                    }
+                    rest = after;
                     continue;
                 }
             }
@@ -223,7 +230,8 @@ impl JsonScanner {
 
     fn take_text(&mut self, byte: u8, is_key: bool, sink: &mut impl JsonSink) -> Result<(), JsonFault> {
         match self.text.take(byte) {
-            TextByte::Part => {}
+            TextByte::Part if is_key => {}
+            TextByte::Part => sink.text_part(&self.path, self.text.added()),
             TextByte::Fault => return Err(self.syntax()),
             TextByte::End if is_key => {
                 self.path.set_key(self.text.content());

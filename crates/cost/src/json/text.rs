@@ -12,6 +12,9 @@ pub(super) struct TextReader {
     captured: Vec<u8>,
     /// Bytes of the content, without escapes.
     length: u64,
+    /// What the last byte that was taken alone added: of an escape, the character at its end.
+    added: [u8; 4],
+    added_bytes: usize,
     utf8: Utf8Check,
     escape: Escape,
     /// The first half of an escaped character beyond U+FFFF.
@@ -58,6 +61,11 @@ impl TextReader {
         std::str::from_utf8(&self.captured).ok().filter(|_| is_whole)
     }
 
+    /// What the last [`take`](TextReader::take) added.
+    pub(super) fn added(&self) -> &[u8] {
+        self.added.get(..self.added_bytes).unwrap_or_default()
+    }
+
     /// Adds to the content.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         if self.length == self.captured.len() as u64 {
@@ -65,6 +73,10 @@ impl TextReader {
             self.captured.extend_from_slice(bytes.get(..bytes.len().min(room)).unwrap_or_default());
         }
         self.length += bytes.len() as u64;
+        if let Some(added) = self.added.get_mut(..bytes.len()) {
+            added.copy_from_slice(bytes);
+            self.added_bytes = bytes.len();
+        }
     }
 
     /// Takes the plain ASCII at the start of `bytes`; how much that is.
@@ -80,6 +92,7 @@ impl TextReader {
 
     /// Takes one byte.
     pub(super) fn take(&mut self, byte: u8) -> TextByte {
+        self.added_bytes = 0;
         let fits = match self.escape {
             Escape::Letter => self.escaped(byte),
             Escape::Unicode { left, code } => self.unicode(byte, left, code),

@@ -1,9 +1,12 @@
 //! What the body of a call says: texts of the prompt, maxima, and where `stream_options` is.
 
+use std::sync::Arc;
+
 use super::dialect::LlmDialect;
 use super::rewrite::BodyEdit;
 use super::settings::TokenCounter;
 use super::stream_options::StreamOptions;
+use super::tokenizer::{TokenCount, Tokenizer};
 use crate::error::{CostError, CostErrorKind};
 use crate::json::{JsonEvent, JsonFault, JsonPath, JsonSink, amount, scan_all};
 
@@ -101,6 +104,8 @@ pub(super) struct BodyFacts {
     seen: u32,
     duplicate: Option<usize>,
     text_bytes: u64,
+    /// Instead of `text_bytes`, where there is a vocabulary.
+    encoded: Option<TokenCount>,
     media: Vec<u64>,
     /// Tokens of prompts that are sent as numbers.
     token_ids: u64,
@@ -114,8 +119,9 @@ pub(super) struct BodyFacts {
 }
 
 impl BodyFacts {
-    pub(super) fn read(body: &[u8]) -> Result<BodyFacts, BodyFault> {
-        let mut facts = BodyFacts::default();
+    pub(super) fn read(body: &[u8], vocabulary: Option<&Arc<Tokenizer>>) -> Result<BodyFacts, BodyFault> {
+        let encoded = vocabulary.cloned().map(TokenCount::new);
+        let mut facts = BodyFacts { encoded, ..BodyFacts::default() };
         scan_all(body, &mut facts).map_err(BodyFault::Json)?;
         match facts.duplicate.and_then(|index| READ.get(index)) {
             Some(path) => Err(BodyFault::Duplicate(path)),
@@ -134,7 +140,8 @@ impl BodyFacts {
     pub(super) fn prompt_tokens(&self, counter: TokenCounter) -> u64 {
         let media = self.media.iter().map(|bytes| counter.tokens(*bytes).min(MEDIA_TOKENS_MAX));
         let media = media.fold(0, u64::saturating_add);
-        counter.tokens(self.text_bytes).saturating_add(self.token_ids).saturating_add(media)
+        let encoded = self.encoded.as_ref().map_or(0, TokenCount::tokens);
+        counter.tokens(self.text_bytes).saturating_add(encoded).saturating_add(self.token_ids).saturating_add(media)
     }
 
     pub(super) fn max_output_tokens(&self, dialect: LlmDialect) -> Option<u64> {
@@ -171,11 +178,11 @@ impl BodyFacts {
         if path.is(&["model"]) {
             self.model = text.map(str::to_owned);
         }
-        let is_prompt = path.key(0).is_none_or(|root| !SETTINGS.contains(&root));
-        if is_media(path) {
-            self.media.push(bytes);
-        } else if is_prompt {
-            self.text_bytes = self.text_bytes.saturating_add(bytes);
+        match &mut self.encoded {
+            _ if is_media(path) => self.media.push(bytes),
+            _ if !is_prompt(path) => {}
+            Some(encoded) => encoded.end_text(),
+            None => self.text_bytes = self.text_bytes.saturating_add(bytes),
         }
         self.count_prompt(path);
     }
@@ -205,6 +212,15 @@ impl BodyFacts {
 }
 
 impl JsonSink for BodyFacts {
+    fn text_part(&mut self, path: &JsonPath, bytes: &[u8]) {
+        if let Some(encoded) = &mut self.encoded
+            && is_prompt(path)
+            && !is_media(path)
+        {
+            encoded.add(bytes);
+        }
+    }
+
     fn event(&mut self, path: &JsonPath, event: JsonEvent<'_>, offset: u64) {
         match event {
             JsonEvent::Object if path.depth() == 0 => {
@@ -227,6 +243,11 @@ impl JsonSink for BodyFacts {
             self.options.event(path, event, offset);
         }
     }
+}
+
+/// Whether a text is sent to the model.
+fn is_prompt(path: &JsonPath) -> bool {
+    path.key(0).is_none_or(|root| !SETTINGS.contains(&root))
 }
 
 /// Whether a text is a picture, a sound or a file, whose length says little.

@@ -10,6 +10,7 @@
 //! | `passage` | what is passed on |
 //! | `budget` | how much more must be reserved before a passage goes on |
 //! | `tally`, `usage` | what events say of tokens |
+//! | `tokenizer` | tokens of a prompt, by the vocabulary of the model |
 //! | `ending` | ends of streams and refusals in the form of each provider |
 
 mod body;
@@ -26,6 +27,7 @@ mod settings;
 mod sse;
 mod stream_options;
 mod tally;
+mod tokenizer;
 mod usage;
 
 pub use budget::OutputBudget;
@@ -34,6 +36,7 @@ pub use passage::{Passage, StreamPoint};
 pub use reader::UsageReader;
 pub use request::LlmRequest;
 pub use settings::{LlmMeters, LlmSpec, OnExhausted, OtherCalls, TokenCounter};
+pub use tokenizer::Tokenizer;
 pub use usage::TokenUsage;
 
 #[cfg(test)]

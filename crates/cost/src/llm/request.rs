@@ -36,7 +36,7 @@ impl LlmRequest {
         if body.len() > Self::BODY_BYTES_MAX {
             return Err(CostErrorKind::BodyTooLarge.error("the body is larger than 32 MiB"));
         }
-        let facts = match BodyFacts::read(body) {
+        let facts = match BodyFacts::read(body, spec.vocabulary.as_ref()) {
             Ok(facts) => facts,
             // Files and audio are no JSON, and have paths of their own.
             Err(BodyFault::Json(_)) if of_path.is_none() => return other(spec),

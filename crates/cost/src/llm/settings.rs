@@ -1,9 +1,11 @@
 //! How a route treats calls of language models.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::dialect::LlmDialect;
+use super::tokenizer::Tokenizer;
 use super::usage::TokenUsage;
 use crate::amounts::MeterAmounts;
 
@@ -14,6 +16,10 @@ pub struct LlmSpec {
     pub dialect: Option<LlmDialect>,
     /// How tokens are estimated until they are reported.
     pub counter: TokenCounter,
+    /// The file with the vocabulary that prompts are encoded with, relative to the folder of the routes file.
+    pub tokenizer: Option<PathBuf>,
+    /// What that file says; `counter` estimates prompts without it.
+    pub vocabulary: Option<Arc<Tokenizer>>,
     /// Output tokens reserved at first, where a stream can be extended or the request names no maximum.
     pub reserve: u64,
     /// Output tokens by which the reservation of a stream is extended.
@@ -33,6 +39,8 @@ impl Default for LlmSpec {
         LlmSpec {
             dialect: None,
             counter: TokenCounter::default(),
+            tokenizer: None,
+            vocabulary: None,
             reserve: 1_024,
             step: 256,
             on_exhausted: OnExhausted::Finish,
@@ -43,7 +51,7 @@ impl Default for LlmSpec {
     }
 }
 
-/// How text becomes an estimate of tokens. A tokenizer is another variant of it.
+/// How the length of a text becomes an estimate of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenCounter {

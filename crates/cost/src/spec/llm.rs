@@ -1,6 +1,7 @@
 //! Reads the settings of `llm`.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tollgate_rules::key::is_attribute;
@@ -9,8 +10,17 @@ use tollgate_rules::read::{FieldValue, MapFields};
 
 use crate::llm::{LlmDialect, LlmMeters, LlmSpec, OnExhausted, OtherCalls, TokenCounter};
 
-const FIELDS: &[&str] =
-    &["dialect", "bytes_per_token", "reserve", "step", "on_exhausted", "include_usage", "others", "meters"];
+const FIELDS: &[&str] = &[
+    "dialect",
+    "bytes_per_token",
+    "tokenizer",
+    "reserve",
+    "step",
+    "on_exhausted",
+    "include_usage",
+    "others",
+    "meters",
+];
 const METERS: &[&str] = &["input", "output", "cached", "total"];
 
 /// Most tokens of a reservation or a step.
@@ -31,6 +41,7 @@ pub(super) fn read_llm(value: FieldValue<'_>, problems: &mut Problems) -> LlmSpe
     }
     spec.reserve = number("reserve", 1, TOKENS_MAX).unwrap_or(spec.reserve);
     spec.step = number("step", 1, TOKENS_MAX).unwrap_or(spec.step);
+    spec.tokenizer = fields.get("tokenizer").and_then(|value| value.text(problems)).map(PathBuf::from);
     if let Some(ending) = fields.get("on_exhausted").and_then(|value| value.choice(&ENDINGS, problems)) {
         spec.on_exhausted = ending;
     }

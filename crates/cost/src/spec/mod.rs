@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::graphql::PersistedQueries;
-use crate::llm::{LlmRequest, LlmSpec};
+use crate::llm::{LlmRequest, LlmSpec, Tokenizer};
 
 pub(crate) use source::ITEMS_BYTES_MAX;
 pub use source::{CostFrom, CostSource};
@@ -74,12 +74,23 @@ impl CostSpec {
         Ok(())
     }
 
-    /// The lists of persisted queries that the route names.
-    pub fn persisted_files(&self) -> impl Iterator<Item = &Path> {
-        self.sources().filter_map(|source| match &source.from {
+    /// Loads the vocabulary that `llm` names; `read` reads a file. Until then prompts are estimated by their length.
+    pub fn load_vocabulary<E>(&mut self, read: impl FnOnce(&Path) -> Result<Tokenizer, E>) -> Result<(), E> {
+        if let Some(llm) = &mut self.llm
+            && let Some(path) = &llm.tokenizer
+        {
+            llm.vocabulary = Some(Arc::new(read(path)?));
+        }
+        Ok(())
+    }
+
+    /// The files that the route names: lists of persisted queries, and the vocabulary of a model.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let persisted = self.sources().filter_map(|source| match &source.from {
             CostFrom::Graphql(graphql) => graphql.persisted_only.as_deref(),
             _ => None,
-        })
+        });
+        persisted.chain(self.llm.as_ref().and_then(|llm| llm.tokenizer.as_deref()))
     }
 
     /// Whether bodies of responses are read, so that they must come without a content coding.

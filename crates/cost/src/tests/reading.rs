@@ -51,12 +51,13 @@ fn reads_the_short_forms() {
 #[test]
 fn reads_the_settings_of_language_models() {
     let spec = spec(
-        "cost:\n  bytes: { request: bytes }\n  llm:\n    dialect: anthropic\n    bytes_per_token: 3\n    reserve: 500\n    step: 100\n    on_exhausted: cut\n    include_usage: false\n    others: reject\n    meters: { total: tokens }\n",
+        "cost:\n  bytes: { request: bytes }\n  llm:\n    dialect: anthropic\n    bytes_per_token: 3\n    tokenizer: words.tiktoken\n    reserve: 500\n    step: 100\n    on_exhausted: cut\n    include_usage: false\n    others: reject\n    meters: { total: tokens }\n",
     );
     let llm = spec.llm.as_ref().unwrap();
     assert_eq!(llm.dialect, Some(LlmDialect::AnthropicMessages));
     assert_eq!(llm.counter, TokenCounter::BytesPerToken(NonZeroU64::new(3).unwrap()));
     assert_eq!((llm.reserve, llm.step), (500, 100));
+    assert_eq!(spec.files().collect::<Vec<_>>(), [Path::new("words.tiktoken")]);
     assert_eq!((llm.on_exhausted, llm.include_usage, llm.others), (OnExhausted::Cut, false, OtherCalls::Reject));
     assert_eq!(spec.meter_names().map(|name| &**name).collect::<Vec<_>>(), ["bytes", "tokens"]);
 }

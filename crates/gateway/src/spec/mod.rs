@@ -31,8 +31,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use tollgate_cost::graphql::PersistedQueries;
+use tollgate_cost::llm::Tokenizer;
 use tollgate_identity::IdentitySpec;
 use tollgate_overload::Priorities;
+use tollgate_rules::problem::ParseError;
 
 pub use header_edits::HeaderEdits;
 pub use priority::{PriorityCase, PriorityClass, PrioritySpec};
@@ -82,24 +84,27 @@ impl GatewaySpec {
         files.map(|ca| folder.join(&ca.path)).collect()
     }
 
-    /// Loads the lists of persisted queries that routes name, relative to the folder of the routes file.
-    pub fn load_persisted(&mut self, folder: &Path) -> Result<()> {
+    /// Loads the files that costs of routes name, relative to the folder of the routes file: lists of persisted queries,
+    /// vocabularies of models.
+    pub fn load_cost_files(&mut self, folder: &Path) -> Result<()> {
         for cost in self.routes.iter_mut().filter_map(|route| route.cost.as_mut()) {
-            if cost.persisted_files().next().is_some() {
-                Arc::make_mut(cost).load_persisted(|path| read_persisted(&folder.join(path)))?;
+            if cost.files().next().is_some() {
+                let cost = Arc::make_mut(cost);
+                cost.load_persisted(|path| read_file(&folder.join(path), PersistedQueries::read))?;
+                cost.load_vocabulary(|path| read_file(&folder.join(path), Tokenizer::read))?;
             }
         }
         Ok(())
     }
 
-    /// The files that [`load_persisted`](GatewaySpec::load_persisted) reads.
-    pub fn persisted_files(&self, folder: &Path) -> Vec<PathBuf> {
+    /// The files that [`load_cost_files`](GatewaySpec::load_cost_files) reads.
+    pub fn cost_files(&self, folder: &Path) -> Vec<PathBuf> {
         let costs = self.routes.iter().filter_map(|route| route.cost.as_deref());
-        costs.flat_map(|cost| cost.persisted_files()).map(|path| folder.join(path)).collect()
+        costs.flat_map(|cost| cost.files()).map(|path| folder.join(path)).collect()
     }
 }
 
-fn read_persisted(path: &Path) -> Result<PersistedQueries> {
+fn read_file<T>(path: &Path, parse: fn(&str) -> Result<T, ParseError>) -> Result<T> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    PersistedQueries::read(&text).map_err(|error| anyhow!("{}: {}; {}", path.display(), error.message, error.help))
+    parse(&text).map_err(|error| anyhow!("{}: {}; {}", path.display(), error.message, error.help))
 }

@@ -173,8 +173,8 @@ mod tests {
                     graphql: { persisted_only: queries.txt } } } } }\n";
         let mut spec = read("routes.yaml", text).unwrap();
         let folder = std::path::Path::new("/nowhere");
-        assert_eq!(spec.persisted_files(folder), [folder.join("queries.txt")]);
-        let missing = spec.load_persisted(folder).unwrap_err();
+        assert_eq!(spec.cost_files(folder), [folder.join("queries.txt")]);
+        let missing = spec.load_cost_files(folder).unwrap_err();
         assert!(format!("{missing:#}").contains("/nowhere/queries.txt"), "{missing:#}");
         let text =
             "upstreams: { a: { servers: http://x } }\nroutes:\n  - { upstream: a, cost: { llm: { steps: 3 } } }\n";

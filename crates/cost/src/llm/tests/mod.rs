@@ -5,6 +5,7 @@ mod passing;
 mod requests;
 mod samples;
 mod streams;
+mod tokenizer;
 
 use bytes::Bytes;
 
