@@ -8,7 +8,7 @@
 //! | [`fault_proxy`] | a TCP proxy that delays, drops and resets between a node and its store |
 //! | [`faults`] | the fault matrix, applied to a fleet of real nodes |
 //! | [`durability`] | kills of a node under load, and the usage of quotas that each one costs |
-//! | [`process`], [`program`], [`ports`], [`patience`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, a wall clock that steps |
+//! | [`process`], [`program`], [`ports`], [`patience`], [`stalls`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, how busy the machine is, a wall clock that steps |
 //! | [`plot`] | line charts as SVG |
 //! | [`pictures`] | what the algorithms admit over time: driven, measured and drawn |
 //!
@@ -28,4 +28,5 @@ pub mod process;
 pub mod program;
 pub mod proxies;
 pub mod redis;
+pub mod stalls;
 pub mod wall_clock;

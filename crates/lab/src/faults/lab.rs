@@ -13,6 +13,7 @@ use tollgate_testkit::checker::{AdmissionMode, ClientObservation, Loss, Promise}
 use super::load::{BackgroundLoad, LoadProfile, LoadRequest, NodeList, ask_once};
 use super::node::{NodeOptions, TestNode};
 use super::rules::{self, FaultRule};
+use crate::stalls::StallMonitor;
 use crate::wall_clock::WallClock;
 use crate::{patience, ports, process};
 
@@ -36,6 +37,8 @@ pub struct Lab {
     /// Everything that callers observed, including loads that have ended.
     pub observations: Vec<ClientObservation>,
     pub(super) clock: MonotonicClock,
+    /// How busy the machine is.
+    pub(super) stalls: StallMonitor,
     pub(super) rules: Vec<FaultRule>,
     pub(super) tollgate: PathBuf,
     directory: TempDir,
@@ -47,6 +50,7 @@ pub struct Lab {
 impl Lab {
     /// A fleet of this binary, with the exact rules and without nodes.
     pub fn new(tollgate: &Path) -> Lab {
+        let clock = MonotonicClock::new();
         let mut lab = Lab {
             nodes: Vec::new(),
             broken: Vec::new(),
@@ -54,7 +58,8 @@ impl Lab {
             promises: Vec::new(),
             store_time_is_one: true,
             observations: Vec::new(),
-            clock: MonotonicClock::new(),
+            stalls: StallMonitor::start(clock),
+            clock,
             rules: Vec::new(),
             tollgate: tollgate.to_owned(),
             directory: process::directory(),

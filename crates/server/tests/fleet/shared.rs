@@ -205,7 +205,7 @@ rules: [{ name: fleet, limit: { algorithm: concurrency, slots: 5, slot_ttl: 60s,
     for index in 0..4 {
         let held = acquire(index, any).await;
         assert_eq!((&held["allowed"], &held["remaining"]), (&true.into(), &(3 - index).into()), "{held}");
-        receipts.push(held["reservation"].as_str().expect("a receipt").to_owned());
+        receipts.push(held["slot"].as_str().expect("a slot").to_owned());
     }
     for index in 0..2 {
         let shed = acquire(index, any).await;
@@ -215,9 +215,9 @@ rules: [{ name: fleet, limit: { algorithm: concurrency, slots: 5, slot_ttl: 60s,
     assert_eq!(refused.status, 503, "{}", refused.head);
     assert_eq!(acquire(1, critical).await["allowed"], true);
     assert_eq!(acquire(0, critical).await["allowed"], false, "now all are in use");
-    let renewed = nodes[0].post("/v1/slots/renew", &format!(r#"{{"reservation":"{}"}}"#, receipts[0])).await;
+    let renewed = nodes[0].post("/v1/slots/renew", &format!(r#"{{"slot":"{}"}}"#, receipts[0])).await;
     assert_eq!(renewed.status, 200, "a slot that is held is renewed: {}", String::from_utf8_lossy(&renewed.body));
-    nodes[0].post("/v1/slots/release", &format!(r#"{{"reservation":"{}"}}"#, receipts[0])).await;
+    nodes[0].post("/v1/slots/release", &format!(r#"{{"slot":"{}"}}"#, receipts[0])).await;
     assert_eq!(acquire(1, any).await["allowed"], false, "the free slot is the reserved one");
     assert_eq!(acquire(1, critical).await["allowed"], true);
 }

@@ -40,7 +40,7 @@ fn json(body: &str) -> Value {
 async fn a_page_about_the_refusal_is_named_in_every_problem_document() {
     let (_app, rig, _socket) = rig("{ doc_url: 'https://docs.example.com/{status}/{code}?rule={rule}' }", "").await;
     let denied = json(&rig.get("/none/x").await.body);
-    assert_eq!(denied["doc_url"], "https://docs.example.com/429/rate_limited?rule=some_rule");
+    assert_eq!(denied["doc_url"], "https://docs.example.com/429/cost_too_high?rule=some_rule");
     assert_eq!(json(&rig.get("/own/x").await.body)["doc_url"], "https://example.com/own", "the rule's own page");
     let broken = json(&rig.get("/dead/x").await.body);
     assert_eq!(broken["doc_url"], "https://docs.example.com/502/upstream_unreachable?rule=");
@@ -59,12 +59,12 @@ async fn a_route_has_bodies_of_its_own_by_status() {
         assert_eq!(denied.status, status);
         let body = json(&denied.body);
         if status == 503 {
-            assert_eq!(body["status"], 429, "no body is for it: the problem document of a limit");
+            assert_eq!(body["status"], 503, "no body is for it: the problem document of a limit");
             continue;
         }
         assert_eq!(denied.field("Content-Type"), Some("application/json"));
         assert_eq!(denied.field("X-Content-Type-Options"), Some("nosniff"));
-        assert_eq!((&body["e"], &body["r"]), (&"rate_limited".into(), &"some_rule".into()));
+        assert_eq!((&body["e"], &body["r"]), (&"cost_too_high".into(), &"some_rule".into()));
         assert_eq!((&body["s"], &body["w"]), (&status.into(), &Value::Null), "a limit of zero never passes");
         assert_eq!(json(&rig.get("/own/x").await.body)["e"], "plan_limit");
         let broken = rig.get("/dead/x").await;
@@ -83,7 +83,7 @@ async fn browsers_get_a_page_and_programs_a_document() {
     assert_eq!((page.status, page.field("Content-Type")), (429, Some("text/html; charset=utf-8")));
     assert!(page.field("Content-Security-Policy").is_some_and(|policy| policy.contains("default-src 'none'")));
     assert!(page.body.contains("<h1>Too Many Requests</h1>"), "{}", page.body);
-    assert!(page.body.contains("href=\"https://docs.example.com/rate_limited\""), "{}", page.body);
+    assert!(page.body.contains("href=\"https://docs.example.com/cost_too_high\""), "{}", page.body);
     for internal in ["generation", "store", "127.0.0.1"] {
         assert!(!page.body.contains(internal), "{internal}: {}", page.body);
     }

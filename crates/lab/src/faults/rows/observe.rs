@@ -10,7 +10,8 @@ use crate::faults::Lab;
 const MILLI: u64 = 1_000_000;
 /// A breaker opens within this time (P15), with a margin for a busy machine.
 const NOTICED: u64 = 300 * MILLI;
-/// The longest decision (P15), with a margin for the network.
+/// The longest decision (P15), with a margin for the network. On a busy machine caller and node are late as well, as
+/// much as the timers of this process.
 const DECISION_MS: f64 = 60.0;
 
 /// A recovered store decides again after the longest pause between two attempts (5 s), a successful one, and the ramp-up of
@@ -72,7 +73,9 @@ impl Lab {
     pub fn expect_timely(&mut self, from: u64, to: u64) {
         self.expect_answers(from, to);
         let (p99, most) = (self.latency(from, to, 0.99), self.latency(from, to, 1.0));
-        self.expect(p99 <= DECISION_MS, || format!("p99 of decisions {p99:.1} ms"));
+        let stall = self.stalls.quantile(from, to, 0.99);
+        let allowed = DECISION_MS + 2.0 * stall;
+        self.expect(p99 <= allowed, || format!("p99 of decisions {p99:.1} ms; timers {stall:.1} ms late"));
         let late = self
             .between(from, to)
             .filter(|observation| (observation.heard - observation.asked) as f64 > DECISION_MS * 1e6)

@@ -9,7 +9,7 @@ use crate::rig::until;
 const CONFIG: &str = r#"
 events {}
 http {
-  log_format seen escape=json '{"line":"$request","host":"$http_host","body":"$request_body"}';
+  log_format seen escape=json '{"line":"$request","host":"$http_host","body":"$request_body","status":"$status"}';
   server {
     listen 127.0.0.1:8001;
     access_log seen.log seen;
@@ -44,7 +44,7 @@ impl NginxApi {
         let unread = || {
             let log = self.server.file("seen.log");
             // What ends without a line end is still being written; a connection without a request has an empty one.
-            let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n') && !is_broken_off(line));
             whole.skip(self.read.load(Ordering::Relaxed)).map(str::to_owned).collect::<Vec<String>>()
         };
         until(async || unread().len() >= count).await;
@@ -52,6 +52,11 @@ impl NginxApi {
         self.read.fetch_add(lines.len(), Ordering::Relaxed);
         lines.iter().map(|line| as_text(line)).collect()
     }
+}
+
+/// Whether nginx gave up on a request, because its connection ended before its body did.
+fn is_broken_off(line: &str) -> bool {
+    line.contains("\"status\":\"400\"") || line.contains("\"status\":\"499\"")
 }
 
 fn as_text(line: &str) -> String {
