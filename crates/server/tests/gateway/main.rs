@@ -2,10 +2,12 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+mod addresses;
 mod app;
 #[path = "../hostile/caller.rs"]
 #[allow(dead_code, reason = "shared with the tests of HTTP")]
 mod caller;
+mod callers;
 mod classes;
 mod clients;
 mod costs;
@@ -19,13 +21,17 @@ mod frames;
 mod framing;
 mod grpc;
 mod http2_attacks;
+mod issuer;
+mod key_server;
 mod limits;
 mod llm;
 mod llm_overrun;
 mod model;
 mod overload;
 mod priorities;
+mod proofs;
 mod refusals;
+mod remote_keys;
 mod retries;
 mod rig;
 mod scripted;
@@ -34,6 +40,8 @@ mod slot_ends;
 mod smuggling;
 mod spellings;
 mod tls;
+mod tls_server;
+mod tokens;
 mod upgrade;
 mod upstream_faults;
 mod upstreams;

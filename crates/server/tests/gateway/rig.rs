@@ -2,17 +2,20 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tollgate_config::Config;
+use tollgate_core::Clock;
 use tollgate_net::{Address, Drain};
 use tollgate_server::Surface;
 use tollgate_server::run::Server;
+use tollgate_store::MonotonicClock;
 
 /// Whatever is awaited comes within this time, or the test fails.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,6 +40,8 @@ pub struct Rig {
     pub admin: SocketAddr,
     pub dir: TempDir,
     pub drain: Drain,
+    /// What it prints once it is ready.
+    pub banner: String,
     served: JoinHandle<usize>,
 }
 
@@ -56,13 +61,18 @@ impl Rig {
     }
 
     pub fn with(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
+        Rig::on_clock(Arc::new(MonotonicClock::new()), rules, change)
+    }
+
+    /// The same on a given clock, which decides what has expired and what is left.
+    pub fn on_clock(clock: Arc<dyn Clock>, rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rules.yaml");
         std::fs::write(&path, rules).unwrap();
         let mut config = Config { rules: Some(path), http: Vec::new(), ..Config::for_test() };
         config.gateway.listen = Some(Address::loopback(0));
         change(&mut config, dir.path().to_owned());
-        let server = Server::bind(config, None).expect("a server");
+        let server = Server::bind_on(clock, config, None).expect("a server");
         let address = |wanted: Surface| {
             let found = server.addresses().into_iter().find(|(surface, _)| *surface == wanted);
             match found {
@@ -71,12 +81,19 @@ impl Rig {
             }
         };
         let (gateway, admin) = (address(Surface::Gateway), address(Surface::Admin));
-        let drain = server.drain();
-        Rig { gateway, admin, dir, drain, served: tokio::spawn(server.run()) }
+        let (drain, banner) = (server.drain(), server.startup_banner());
+        Rig { gateway, admin, dir, drain, banner, served: tokio::spawn(server.run()) }
     }
 
     pub async fn connect(&self) -> Caller {
-        Caller { stream: within(TcpStream::connect(self.gateway)).await.unwrap(), read: Vec::new() }
+        Caller::over(within(TcpStream::connect(self.gateway)).await.unwrap())
+    }
+
+    /// Connects from another address of this machine.
+    pub async fn connect_from(&self, source: [u8; 4]) -> Caller {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from((source, 0))).unwrap();
+        Caller::over(within(socket.connect(self.gateway)).await.unwrap())
     }
 
     /// One GET on a connection of its own.
@@ -86,9 +103,7 @@ impl Rig {
 
     /// The same with more header fields, each with its line end.
     pub async fn get_with(&self, path: &str, fields: &str) -> Answer {
-        let mut caller = self.connect().await;
-        caller.send(&format!("GET {path} HTTP/1.1\r\nHost: api.example.com\r\n{fields}\r\n")).await;
-        caller.answer().await
+        self.connect().await.get(path, fields).await
     }
 
     /// The page of metrics.
@@ -129,6 +144,16 @@ impl Answer {
 }
 
 impl Caller {
+    pub fn over(stream: TcpStream) -> Caller {
+        Caller { stream, read: Vec::new() }
+    }
+
+    /// One GET, with these fields.
+    pub async fn get(&mut self, path: &str, fields: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: api.example.com\r\n{fields}\r\n")).await;
+        self.answer().await
+    }
+
     pub async fn send(&mut self, text: &str) {
         within(self.stream.write_all(text.as_bytes())).await.unwrap();
     }
