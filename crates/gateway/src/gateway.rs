@@ -193,6 +193,7 @@ impl GatewayState {
         let options = ResponseOptions {
             media: accept.as_deref().map_or(Media::Problem, Media::accepted),
             random: random::fast(),
+            limited_status: Some(route.spec.denied_status),
             ..ResponseOptions::default()
         };
         let (decision, mut held) = self.decide(&asked, &priced).await;
@@ -200,7 +201,7 @@ impl GatewayState {
         if !decision.is_allowed() {
             match self.shadow {
                 false => {
-                    let denial = self.deny(&decision, &options, &route, priced.dialect(), record);
+                    let denial = self.deny(&decision, &options, priced.dialect(), record);
                     return Ok(if is_grpc(&parts.headers) { grpc_refusal(denial) } else { denial });
                 }
                 true => record.would_be_denied(),
@@ -282,7 +283,6 @@ impl GatewayState {
         &self,
         decision: &Decision,
         options: &ResponseOptions,
-        route: &CompiledRoute,
         dialect: Option<LlmDialect>,
         mut record: RequestRecord,
     ) -> WebResponse {
@@ -292,10 +292,7 @@ impl GatewayState {
         let denial = render::denial_text(decision, options, config);
         match &decision.verdict {
             Verdict::Invalid(_) => render::write_decision(decision, options, config, &mut reply),
-            _ => {
-                let status = render::write_denial(decision, options, config, &mut reply.fields, &mut reply.body);
-                reply.status = if status == 429 { route.spec.denied_status } else { status };
-            }
+            _ => reply.status = render::write_denial(decision, options, config, &mut reply.fields, &mut reply.body),
         }
         record.refused("denied", reply.status);
         let status = reply.status;

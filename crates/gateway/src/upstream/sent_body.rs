@@ -19,7 +19,9 @@ const BROKEN: u64 = 1 << 61;
 const WAITING: u64 = 1 << 60;
 /// Set once the caller took too long to send more.
 const TOO_SLOW: u64 = 1 << 59;
-const FLAGS: u64 = DONE | TOO_LARGE | BROKEN | WAITING | TOO_SLOW;
+/// Set once there was no room for more bodies on their way.
+const NO_ROOM: u64 = 1 << 58;
+const FLAGS: u64 = DONE | TOO_LARGE | BROKEN | WAITING | TOO_SLOW | NO_ROOM;
 
 /// What is known of a request body that is on its way: read by the other half of the exchange.
 #[derive(Clone, Debug, Default)]
@@ -39,10 +41,11 @@ impl BodyProgress {
     /// Why the rest will not come, if it will not.
     pub(crate) fn failure(&self) -> Option<HttpError> {
         let progress = self.0.as_ref()?.load(Ordering::Relaxed);
-        match progress & (TOO_LARGE | BROKEN | TOO_SLOW) {
+        match progress & (TOO_LARGE | BROKEN | TOO_SLOW | NO_ROOM) {
             0 => None,
             TOO_LARGE => Some(HttpError::BodyTooLarge),
             TOO_SLOW => Some(HttpError::TooSlow),
+            NO_ROOM => Some(HttpError::NoRoom),
             _ => Some(HttpError::Malformed("the body ended early")),
         }
     }
@@ -114,7 +117,11 @@ impl Body for SentRequestBody {
                     }
                 }
                 if let Poll::Ready(Some(Err(error))) = &polled {
-                    let flag = if matches!(error, HttpError::TooSlow) { TOO_SLOW } else { BROKEN };
+                    let flag = match error {
+                        HttpError::TooSlow => TOO_SLOW,
+                        HttpError::NoRoom => NO_ROOM,
+                        _ => BROKEN,
+                    };
                     progress.fetch_or(flag, Ordering::Relaxed);
                 }
                 let is_last = matches!(&polled, Poll::Ready(None)) || (polled.is_ready() && body.is_end_stream());

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod app;
+mod bodies;
 #[path = "../hostile/caller.rs"]
 #[allow(dead_code, reason = "shared with the tests of HTTP")]
 mod caller;
@@ -30,6 +31,7 @@ mod model;
 mod overload;
 mod priorities;
 mod proofs;
+mod refusal_fields;
 mod refusals;
 mod remote_keys;
 mod retries;

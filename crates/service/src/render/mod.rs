@@ -43,7 +43,7 @@ pub fn write_decision(decision: &Decision, options: &ResponseOptions, config: &R
     let by_status = options.deny_by_status.unwrap_or(config.denial_status == DenialStatus::TooManyRequests);
     let Reply { status, fields, body, .. } = reply.emptied();
     if by_status && decision.verdict == Verdict::Deny {
-        *status = denial_status(&input, config);
+        *status = denial_status(&input, options, config);
         return append_denial(&input, *status, options.media, config, fields, body);
     }
     *status = 200;
@@ -62,7 +62,7 @@ pub fn write_denial(
     body: &mut Vec<u8>,
 ) -> u16 {
     let input = RenderInput::of(decision, options, config);
-    let status = denial_status(&input, config);
+    let status = denial_status(&input, options, config);
     append_denial(&input, status, options.media, config, fields, body);
     status
 }
@@ -104,12 +104,18 @@ pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderC
 
 /// The status of a denial without a store, and of one that sheds load: 429 is for limits of the caller.
 const UNAVAILABLE: u16 = 503;
+/// The status of a denial by a limit.
+const LIMITED: u16 = 429;
 
-fn denial_status(input: &RenderInput<'_>, config: &RenderConfig) -> u16 {
-    match input.retry {
+fn denial_status(input: &RenderInput<'_>, options: &ResponseOptions, config: &RenderConfig) -> u16 {
+    let status = match input.retry {
         _ if input.is_unavailable() => UNAVAILABLE,
         RetryHint::Never if !input.is_used_up() => config.never_status,
-        _ => 429,
+        _ => LIMITED,
+    };
+    match options.limited_status {
+        Some(other) if status == LIMITED => other,
+        _ => status,
     }
 }
 

@@ -57,6 +57,8 @@ pub struct ResponseOptions {
     pub dialect: Dialect,
     /// Whether a denial is a status of its own (`?status=429`); `None` leaves it to the configuration.
     pub deny_by_status: Option<bool>,
+    /// The status of a denial by a limit, in place of 429.
+    pub limited_status: Option<u16>,
     /// The media type of a denial by status.
     pub media: Media,
     /// A random number for this response: selects the jitter of its wait.
