@@ -25,6 +25,7 @@ mod http2_attacks;
 mod issuer;
 mod key_server;
 mod limits;
+mod listener_tls;
 mod llm;
 mod llm_overrun;
 mod model;
@@ -46,6 +47,7 @@ mod tls_server;
 mod tokens;
 mod upgrade;
 mod upstream_faults;
+mod upstream_tls;
 mod upstreams;
 #[path = "../grpc/wire.rs"]
 #[allow(dead_code, reason = "shared with the tests of gRPC")]
