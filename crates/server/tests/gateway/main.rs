@@ -37,6 +37,7 @@ mod refusals;
 mod remote_keys;
 mod retries;
 mod rig;
+mod rows;
 mod scripted;
 mod servers;
 mod slot_ends;
