@@ -21,6 +21,7 @@ mod forwarding;
 mod frames;
 mod framing;
 mod grpc;
+mod guide;
 mod http2_attacks;
 mod issuer;
 mod key_server;
