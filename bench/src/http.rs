@@ -99,6 +99,7 @@ fn at_peak(times: &Times) -> RoundSettings {
         connections: CONNECTIONS,
         pipeline: 1,
         pace: LoadPace::Closed,
+        wait: WaitMode::Spin,
         warm_up: times.warm_up,
         duration: times.round,
     }

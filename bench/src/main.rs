@@ -9,6 +9,7 @@ mod directory;
 mod engine;
 mod field;
 mod fill;
+mod gateway;
 mod growth;
 mod http;
 mod keys;
@@ -64,6 +65,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
             Benchmark::Growth => growth::run(options, &mut report)?,
             Benchmark::Http => http::run(options, &mut report)?,
             Benchmark::Redis => redis::run(options, &mut report)?,
+            Benchmark::Gateway => gateway::run(options, &mut report)?,
             Benchmark::Wire => wire::run(options, &mut report)?,
         }
     }

@@ -33,13 +33,16 @@ Questions (all of them, if none is named):
            floors): Tollgate, throttlecrab-server, redis-server; envoyproxy/ratelimit and gubernator (built into
            target/peers where Go is); limitador-server and libredis_cell.so if they are on PATH or in the folder that
            TOLLGATE_PEERS names. Pipelined and not, few streams and many, and half of the peak.
+  gateway  The gateway in front of an API, beside a reverse proxy of bare hyper (the floor), nginx limit_req, HAProxy with
+           a stick table and Envoy with its local rate limit: requests forwarded and refused, half of the peak, 10,000
+           idle connections, bodies of 1 GB.
 
 Options:
   --quick       Fewer rounds and no 10 M keys: minutes instead of a quarter of an hour.
   --rounds N    Timed rounds per candidate and heat (default 5). Each heat builds all stores anew,
                 because two stores with the same content may lie in memory differently well.
   --heats N     Heats (default 3; one at 10 M keys).
-  --tollgate FILE  For http, redis and wire: measure this program instead of building one, an older one for example.
+  --tollgate FILE  For http, redis, wire and gateway: measure this program instead of building one, an older one for example.
   --only PART   For redis: exact, hot, fleet, memory, servers, down or cluster; for wire: resp or grpc; may be given
                 several times.
   --save        Keep the report as bench/results/DATE-QUESTIONS.md.
@@ -85,9 +88,11 @@ pub enum Benchmark {
     Redis,
     /// RESP and gRPC over loopback.
     Wire,
+    /// Proxies with limits in front of an API.
+    Gateway,
 }
 
-const QUESTIONS: [(&str, Benchmark); 9] = [
+const QUESTIONS: [(&str, Benchmark); 10] = [
     ("store", Benchmark::Store),
     ("memory", Benchmark::Memory),
     ("rules", Benchmark::Rules),
@@ -97,6 +102,7 @@ const QUESTIONS: [(&str, Benchmark); 9] = [
     ("http", Benchmark::Http),
     ("redis", Benchmark::Redis),
     ("wire", Benchmark::Wire),
+    ("gateway", Benchmark::Gateway),
 ];
 
 /// What to measure, and how thoroughly.

@@ -9,7 +9,7 @@ mod resp;
 
 use std::time::Duration;
 
-use tollgate_load::LoadPace;
+use tollgate_load::{LoadPace, WaitMode};
 
 use crate::cores::Cores;
 use crate::options::Options;
@@ -119,6 +119,7 @@ impl Race<'_> {
             connections: mode.connections,
             pipeline: mode.pipeline,
             pace: LoadPace::Closed,
+            wait: WaitMode::Spin,
             warm_up: self.times.warm_up,
             duration: self.times.round,
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tollgate_load::{LoadPace, LoadRequest};
+use tollgate_load::{LoadPace, LoadRequest, WaitMode};
 
 use super::exact::KEYS;
 use super::round::StoreTimes;
@@ -45,6 +45,7 @@ pub fn run(
         connections: CONNECTIONS,
         pipeline: 1,
         pace: LoadPace::Closed,
+        wait: WaitMode::Spin,
         warm_up: times.warm_up,
         duration: times.round,
     };

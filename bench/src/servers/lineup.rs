@@ -11,7 +11,7 @@ use tollgate_load::{LoadPlan, LoadRequest, Target};
 
 use super::prepare::Programs;
 use super::server::{PeerServer, Ready};
-use crate::cores::Cores;
+use crate::cores::{CoreRole, Cores};
 use crate::report::progress;
 
 /// Keys, unless a scenario says otherwise.
@@ -67,9 +67,18 @@ impl<'a> Lineup<'a> {
 
     /// Starts a server on the servers' core.
     pub fn server(&self, name: &str, command: Command, ready: Ready) -> anyhow::Result<Rc<PeerServer>> {
+        self.start(name, command, ready, CoreRole::Server)
+    }
+
+    /// Starts one of our own programs behind all servers.
+    pub fn upstream(&self, command: Command) -> anyhow::Result<Rc<PeerServer>> {
+        self.start("upstream", command, Ready::Says, CoreRole::Upstream)
+    }
+
+    fn start(&self, name: &str, command: Command, ready: Ready, role: CoreRole) -> anyhow::Result<Rc<PeerServer>> {
         progress(&format!("  starting {name}"));
         let log = self.folder.path().join(format!("{}.log", name.replace([' ', '/'], "-")));
-        Ok(Rc::new(PeerServer::start(command, ready, self.cores, &log)?))
+        Ok(Rc::new(PeerServer::start(command, ready, (self.cores, role), &log)?))
     }
 
     /// The same for a server that limits, once its answers are proven: `proof` is the request at a cost of which the

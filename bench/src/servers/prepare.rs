@@ -33,7 +33,10 @@ impl Programs {
     pub fn build(&self, package: &str, program: &str) -> anyhow::Result<PathBuf> {
         progress(&format!("  building {program}"));
         let mut cargo = cargo();
-        cargo.args(["build", "--release", "--locked", "--quiet", "--package", package, "--bin", program]);
+        cargo.args(["build", "--locked", "--quiet", "--package", package, "--bin", program]);
+        if !self.release.ends_with("debug") {
+            cargo.arg("--release");
+        }
         cargo.arg("--target-dir").arg(&self.target);
         succeed(&mut cargo)?;
         Ok(self.release.join(program))

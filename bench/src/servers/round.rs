@@ -21,6 +21,7 @@ pub struct RoundSettings {
     /// Requests under way on each of them.
     pub pipeline: usize,
     pub pace: LoadPace,
+    pub wait: WaitMode,
     pub warm_up: Duration,
     pub duration: Duration,
 }
@@ -74,7 +75,7 @@ impl ServerRound {
             keys: candidate.keys,
             duration: order.warm_up,
             warm_up: Duration::ZERO,
-            wait: WaitMode::Spin,
+            wait: order.wait,
             seed: seed.wrapping_mul(0x9e37_79b9),
             ..LoadPlan::default()
         };
@@ -167,7 +168,11 @@ impl ServerStandings {
 
     /// Rows for a table, CPU as a ratio to that of `floor`.
     pub fn rows(&self, floor: &str) -> Vec<Vec<String>> {
-        let floor = self.sample(floor, |round| round.cpu);
+        self.rows_over(&self.sample(floor, |round| round.cpu))
+    }
+
+    /// The same, as a ratio to this CPU.
+    pub fn rows_over(&self, floor: &Sample) -> Vec<Vec<String>> {
         let row = |(name, rounds): &(String, Vec<ServerRound>)| {
             let sample = |figure: fn(&ServerRound) -> f64| rounds.iter().map(figure).collect::<Sample>();
             let (rate, cpu) = (sample(|round| round.rate), sample(|round| round.cpu));
@@ -177,7 +182,7 @@ impl ServerStandings {
                 format!("{:.0} %", rate.spread_percent()),
                 format!("{:.2}", cpu.median()),
                 format!("{:.0} %", cpu.spread_percent()),
-                format!("{:.2}", cpu.over(&floor).median()),
+                format!("{:.2}", cpu.over(floor).median()),
                 format!("{:.0} %", sample(|round| round.busy * 100.0).median()),
                 format!("{:.0}", sample(|round| round.p50).median()),
                 format!("{:.0}", sample(|round| round.p99).median()),

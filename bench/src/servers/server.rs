@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::cores::Cores;
+use crate::cores::{CoreRole, Cores};
 use crate::process;
 
 /// How long a server may take to listen, with ten thousand rules to read.
@@ -37,10 +37,15 @@ pub struct PeerServer {
 }
 
 impl PeerServer {
-    /// Starts it on the server's core and waits until it listens. What it says on standard error goes to `log`.
-    pub fn start(mut command: Command, ready: Ready, cores: &Cores, log: &Path) -> anyhow::Result<PeerServer> {
+    /// Starts it on the core of its role and waits until it listens. What it says on standard error goes to `log`.
+    pub fn start(
+        mut command: Command,
+        ready: Ready,
+        (cores, role): (&Cores, CoreRole),
+        log: &Path,
+    ) -> anyhow::Result<PeerServer> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?);
-        let mut child = cores.on_server(|| command.spawn())?;
+        let mut child = cores.on(role, || command.spawn())?;
         let lines = child.stdout.take().map(follow).context("standard output is a pipe")?;
         let mut server = PeerServer { child, address: String::new(), resident_at_start: 0 };
         server.address = match server.wait(ready, &lines) {
@@ -119,7 +124,7 @@ pub fn free_address() -> anyhow::Result<SocketAddr> {
 
 fn address_in(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("http://")?;
-    let end = rest.find(|letter: char| letter.is_whitespace() || letter == '/').unwrap_or(rest.len());
+    let end = rest.find(|letter: char| letter.is_whitespace() || matches!(letter, '/' | ',')).unwrap_or(rest.len());
     rest.get(..end).filter(|address| address.parse::<SocketAddr>().is_ok()).map(str::to_owned)
 }
 
@@ -137,6 +142,8 @@ mod tests {
         let found = |line: &str| address_in(line);
         assert_eq!(found("listening on http://127.0.0.1:8080").as_deref(), Some("127.0.0.1:8080"));
         assert_eq!(found("try: curl http://127.0.0.1:80/v1/check -d x").as_deref(), Some("127.0.0.1:80"));
+        let gateway = "gateway on http://127.0.0.1:8000, to http://127.0.0.1:3000";
+        assert_eq!(found(gateway).as_deref(), Some("127.0.0.1:8000"));
         assert_eq!(found("see http://example.com/"), None);
         assert_eq!(found("starting"), None);
     }

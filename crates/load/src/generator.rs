@@ -126,6 +126,9 @@ impl Generator<'_> {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(LoadError::system(error)),
                 _ => {}
             }
+            if events.is_empty() && self.plan.wait == WaitMode::Yield {
+                std::thread::yield_now();
+            }
             for event in events.iter() {
                 self.serve(event.token().0, event.is_read_closed() || event.is_error());
             }
@@ -147,7 +150,7 @@ impl Generator<'_> {
 
     /// Longest time to wait for an event.
     fn pause(&self, now: u64, end: u64) -> Duration {
-        if self.plan.wait == WaitMode::Spin {
+        if self.plan.wait != WaitMode::Sleep {
             return Duration::ZERO;
         }
         let mut wake = self.next_maintenance.min(end);

@@ -30,7 +30,7 @@ pub struct LoadPlan {
     pub popularity: Popularity,
     /// Seed of the key sequence: the same seed sends the same requests.
     pub seed: u64,
-    /// Whether the generator sleeps or spins while it waits for replies.
+    /// Whether the generator sleeps, spins or yields while it waits for replies.
     pub wait: WaitMode,
     /// Longest time for a connection to open, and for a reply to arrive.
     pub timeout: Duration,
@@ -59,7 +59,7 @@ pub enum Popularity {
     Zipf(f64),
 }
 
-/// Whether the generator sleeps or spins while it waits for replies.
+/// Whether the generator sleeps, spins or yields while it waits for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     /// Sleeps until an event arrives: suits a shared machine.
@@ -67,6 +67,9 @@ pub enum WaitMode {
     /// Polls without sleeping: the server does not pay for waking the generator, which costs more than a check in a
     /// virtual machine.
     Spin,
+    /// The same, and lets other threads of its core run whenever nothing has arrived: for a core that it shares with a
+    /// server that does likewise.
+    Yield,
 }
 
 impl Default for LoadPlan {
