@@ -109,6 +109,14 @@ impl Anchor {
         }
     }
 
+    /// Refuses what is an anchor of no period: for clients, whose quotas may have any.
+    pub fn check(text: &str) -> Result<(), CalendarError> {
+        match Every::ALL.into_iter().any(|every| Anchor::find(every, text).is_some()) {
+            true => Ok(()),
+            false => Err(refuse_always(text)),
+        }
+    }
+
     /// The period that the anchor is for.
     pub const fn every(self) -> Every {
         match self.0 {
@@ -158,6 +166,17 @@ fn refuse(every: Every, text: &str) -> CalendarError {
         Every::Never => ("anchors a quota that never starts anew", "leave the anchor out".to_owned()),
     };
     CalendarError::new(CalendarErrorKind::BadAnchor, text, problem, help)
+}
+
+/// For a text that no period accepts.
+fn refuse_always(text: &str) -> CalendarError {
+    let help = match nearest(text, Weekday::ALL.map(Weekday::name)) {
+        Some(day) => format!("did you mean `{day}`?"),
+        None => "a day of the month (1 to 31), a day of the week, a date (`MM-DD`) or a time of the day (0 to 23, or \
+                 `HH:MM`)"
+            .to_owned(),
+    };
+    CalendarError::new(CalendarErrorKind::BadAnchor, text, "is where no period starts", help)
 }
 
 fn weekday_help(text: &str) -> String {

@@ -120,6 +120,19 @@ fn unknown_zones_are_errors_that_name_the_nearest() {
 }
 
 #[test]
+fn an_anchor_of_no_period_is_an_error() {
+    for text in ["0", "17", "31", "23:59", "sunday", "mon", "02-29"] {
+        assert_eq!(Anchor::check(text), Ok(()), "{text}");
+    }
+    let error = |text: &str| shown(Anchor::check(text).unwrap_err());
+    for text in ["32", "-1", "1.5", "13-01", "02-30", "24:00", "", "first"] {
+        let periods = "a day of the month (1 to 31), a day of the week, a date (`MM-DD`) or a time of the day (0 to 23, or `HH:MM`)";
+        assert_eq!(error(text), format!("bad-anchor: `{text}` is where no period starts: {periods}"));
+    }
+    assert_eq!(error("wensday"), "bad-anchor: `wensday` is where no period starts: did you mean `wednesday`?");
+}
+
+#[test]
 fn a_calendar_is_small() {
     assert!(size_of::<Anchor>() <= 3);
     assert!(size_of::<Calendar>() <= 6);

@@ -5,7 +5,7 @@ use tollgate_core::{Ask, Charge, Limit, Outcome, Receipt, Time};
 use tollgate_ruleset::Rule;
 use tollgate_store::{StoreError, Taken};
 
-use crate::{Generation, Pinned};
+use crate::{Generation, Pinned, UnchargedUnits};
 
 /// The changes that settling one reservation made.
 #[derive(Debug)]
@@ -32,8 +32,19 @@ pub struct Correction {
     pub stamp: Time,
     /// What changed.
     pub change: UnitChange,
+    /// Usage and limit after an additional charge, if the store answered. A refund answers nothing about its bucket.
+    pub after: Option<UsageAfter>,
     /// False if the store may have made the change, and did not answer.
     pub is_certain: bool,
+}
+
+/// The usage of a bucket after a correction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsageAfter {
+    /// Units in use.
+    pub used: u64,
+    /// Its capacity.
+    pub limit: u64,
 }
 
 /// Units that a correction gave back or charged.
@@ -64,6 +75,7 @@ impl Settlement {
             read: receipt.charge(Ask::Peek(0)),
             stamp: receipt.stamp,
             change: UnitChange::Refunded(receipt.units),
+            after: None,
             is_certain,
         }));
     }
@@ -77,10 +89,22 @@ impl Settlement {
                 read: Charge { ask: Ask::Peek(0), ..*charge },
                 stamp: outcome.map_or_else(|| proposed_end(charge), |outcome| outcome.stamp),
                 change: UnitChange::Charged(outcome.map_or(charge.ask.cost(), |outcome| outcome.granted)),
+                after: outcome.map(|outcome| UsageAfter { used: outcome.used, limit: outcome.limit }),
                 is_certain,
             }
         };
         self.corrections.extend(extra.iter().enumerate().map(charged));
+    }
+
+    /// What of forced charges their buckets did not take.
+    pub(crate) fn uncharged(&self, extra: &[Charge], outcomes: &[Outcome]) -> Vec<UnchargedUnits> {
+        let Generation { rules, .. } = &*self.generation;
+        let capped = extra.iter().zip(outcomes).filter_map(|(charge, outcome)| {
+            let units = charge.ask.cost().checked_sub(outcome.granted).filter(|units| *units > 0)?;
+            let rule = rules.rule(rules.rule_of_owner(charge.owner)?)?.name.clone();
+            charge.is_enforced().then_some(UnchargedUnits { rule, units })
+        });
+        capped.collect()
     }
 }
 

@@ -7,6 +7,7 @@ use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::engine::{Skipped, conclude};
 use crate::reservation::Reservation;
+use crate::settlement::TurnMemory;
 use crate::{Decision, Engine, Pinned};
 
 /// The answer to an extension.
@@ -98,7 +99,7 @@ impl<S: Store> Engine<S> {
         let own = charges.charges.len();
         let mut all = charges.charges.clone();
         all.extend(reservation.extend_turn(Ask::Consume(1)));
-        all.extend(reservation.settle_turn(Ask::Peek(1)));
+        all.extend(reservation.settle_turn(Ask::Peek(1), TurnMemory::Retries));
         let mut outcomes = Outcomes::new();
         let mut taken = match self.take_charges(reservation, &all, &mut outcomes).await {
             Ok(taken) => taken,

@@ -90,9 +90,28 @@ impl Reserved {
         units.fold(0, u64::saturating_add)
     }
 
+    /// Whether it is charged for the meter of this index.
+    pub(crate) fn counts(&self, meter: usize) -> bool {
+        self.prices.iter().any(|(index, _)| usize::from(*index) == meter)
+    }
+
     /// Units that were charged: fewer than the reserved ones if a shadow rule refused an extension, or limits were off.
     pub(crate) fn charged(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.units).fold(0, u64::saturating_add)
+    }
+
+    /// Units that `actual` amounts use. Without a change of the amounts the charges stay as they are.
+    pub(crate) fn used(&self, estimate: &ReservedCosts, actual: &ReservedCosts) -> u64 {
+        let used = self.units(actual);
+        if used == self.units(estimate) { self.charged() } else { used }
+    }
+
+    /// Units that settling at `actual` amounts charges in addition.
+    pub(crate) fn missing(&self, estimate: &ReservedCosts, actual: &ReservedCosts) -> u64 {
+        match self.slot() {
+            None => self.used(estimate, actual).saturating_sub(self.charged()),
+            Some(_) => 0,
+        }
     }
 
     /// The slot it holds, if it is one of a concurrency rule.

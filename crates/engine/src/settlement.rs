@@ -11,11 +11,11 @@ use tollgate_core::{
 };
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
-use crate::reservation::{Reservation, Reserved};
+use crate::reservation::{Reservation, Reserved, ReservedCosts};
 use crate::{Engine, Settlement};
 
 /// The effect of settling.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     /// Charges with a refund.
     pub refunded: usize,
@@ -23,6 +23,19 @@ pub struct Settled {
     pub extended: usize,
     /// It was settled before, or this version of it was replaced by an extension: nothing changed.
     pub repeated: bool,
+    /// By how much the real amounts exceed the reservation, by meter: charged, but for what is `uncharged`.
+    pub above: SmallVec<[(Box<str>, u64); 2]>,
+    /// Units above the reservation that rules did not charge.
+    pub uncharged: Vec<UnchargedUnits>,
+}
+
+/// Units that a bucket did not take: a token bucket goes into debt up to a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnchargedUnits {
+    /// The name of the rule.
+    pub rule: String,
+    /// Units of the rule.
+    pub units: u64,
 }
 
 /// Whether this call is the first to settle a reservation.
@@ -34,36 +47,77 @@ enum Turn {
     Repeated,
 }
 
-/// How long a store remembers that a reservation was settled or extended: callers without a response retry within
-/// seconds. A receipt that comes back later refunds nothing twice, but may charge twice: once more for what it was
-/// settled above its estimate.
+/// How long callers may present a receipt. After that its estimate stays charged.
+pub const SETTLE_WITHIN: Span = Span::from_secs(24 * 3600);
+
+/// How long a store remembers a settlement or an extension as a rule: callers without a response retry within seconds.
+/// What comes back later refunds nothing twice, because receipts have numbers.
 const REMEMBERED: Span = Span::from_secs(60);
 
-/// The owner of the buckets that remember settlements.
+/// How long it remembers a settlement above the estimate, which a repetition would charge again: for as long as the
+/// receipt is accepted, and a minute for clocks that differ.
+const REMEMBERED_ABOVE: Span = Span::from_nanos(SETTLE_WITHIN.nanos() + REMEMBERED.nanos());
+
+/// The owner of the buckets that remember settlements and extensions for a while.
 const SETTLEMENTS: u32 = u32::from_le_bytes(*b"once");
+/// The owner of those that remember a settlement above its estimate, and the percentage of a store's memory that they
+/// may fill: they are no reason to refuse a caller a bucket.
+const SETTLEMENTS_ABOVE: (u32, u8) = (u32::from_le_bytes(*b"more"), 10);
+
+/// For how long a turn is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnMemory {
+    /// While callers retry.
+    Retries,
+    /// While the receipt is accepted.
+    Receipt,
+}
+
+impl TurnMemory {
+    /// One unit. The shorter limit admits an arrival time of the longer one, which a repeated call would else pull back.
+    fn limit(self) -> Option<Limit> {
+        let debt = REMEMBERED_ABOVE.nanos() / REMEMBERED.nanos();
+        let limit = match self {
+            TurnMemory::Retries => Gcra::new(1, REMEMBERED, 1).and_then(|limit| limit.with_max_debt(debt)),
+            TurnMemory::Receipt => Gcra::new(1, REMEMBERED_ABOVE, 1),
+        };
+        limit.ok().map(Limit::Gcra)
+    }
+
+    /// The owner of its buckets, and its share of the memory.
+    fn owner(self) -> (u32, u8) {
+        match self {
+            TurnMemory::Retries => (SETTLEMENTS, 100),
+            TurnMemory::Receipt => SETTLEMENTS_ABOVE,
+        }
+    }
+}
 
 impl Reservation {
     /// The bucket whose only unit belongs to the call that settles the reservation. `None` while it has not left the
     /// process: then it is settled by value.
-    pub(crate) fn settle_turn(&self, ask: Ask) -> Option<Charge> {
-        self.turn(b"settled for good", 0, ask)
+    pub(crate) fn settle_turn(&self, ask: Ask, memory: TurnMemory) -> Option<Charge> {
+        self.turn(b"settled for good", 0, ask, memory)
     }
 
     /// The bucket whose only unit belongs to the call that extends this version of the reservation.
     pub(crate) fn extend_turn(&self, ask: Ask) -> Option<Charge> {
-        self.turn(b"extended to next", self.step, ask)
+        self.turn(b"extended to next", self.step, ask, TurnMemory::Retries)
     }
 
-    fn turn(&self, purpose: &[u8; 16], step: u64, ask: Ask) -> Option<Charge> {
+    fn turn(&self, purpose: &[u8; 16], step: u64, ask: Ask, memory: TurnMemory) -> Option<Charge> {
         let mut hasher = KeyHasher::new(Secret::new(*purpose));
         hasher.word(self.number?);
         hasher.word(step);
-        let limit = Limit::Gcra(Gcra::new(1, REMEMBERED, 1).ok()?);
         let first = self.entries.iter().filter(|entry| !entry.own).find_map(|entry| entry.pieces.first());
         // Beside a bucket of the reservation, so that one server decides both.
         let (owner, identity) = first.map_or((Owner::new(0), 0), |receipt| (receipt.owner, receipt.identity));
-        let owner = Owner { id: SETTLEMENTS, share: 100, ..owner };
-        let charge = Charge { identity, owner, ..Charge::new(hasher.finish(), limit, 1) };
+        let (id, share) = memory.owner();
+        let charge = Charge {
+            identity,
+            owner: Owner { id, share, ..owner },
+            ..Charge::new(hasher.finish(), memory.limit()?, 1)
+        };
         Some(Charge { ask, sharing: Sharing::Exact, ..charge })
     }
 }
@@ -86,19 +140,19 @@ impl<S: Store> Engine<S> {
         if self.enforcement() == Enforcement::Off {
             return Ok(Settled::default());
         }
-        let Turn::First(turn, now) = self.take_turn(&reservation).await? else {
+        let actual = reservation.costs.replaced(actual);
+        let Turn::First(turn, now) = self.take_turn(&reservation, &actual).await? else {
             return Ok(Settled { repeated: true, ..Settled::default() });
         };
-        let actual = reservation.costs.replaced(actual);
+        let above = reservation.excess(&actual);
         let Reservation { costs: estimate, entries, local, number, .. } = reservation;
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
         for entry in entries {
-            let (charged, used) = (entry.charged(), entry.units(&actual));
-            // Without a change of the amounts the charges stay as they are.
-            let used = if used == entry.units(&estimate) { charged } else { used };
-            if entry.slot().is_none() && used > charged {
-                extra.extend(entry.charge(Ask::Force(used - charged)));
+            let (charged, used) = (entry.charged(), entry.used(&estimate, &actual));
+            let missing = entry.missing(&estimate, &actual);
+            if missing > 0 {
+                extra.extend(entry.charge(Ask::Force(missing)));
             }
             give_back(entry, charged.saturating_sub(used), used > charged, now.after(REMEMBERED), &mut back);
         }
@@ -110,7 +164,7 @@ impl<S: Store> Engine<S> {
         {
             let _ = self.give_back_to(local, &[*turn]).await; // nothing was charged: a retry must be the first again
         }
-        settled
+        settled.map(|settled| Settled { above, ..settled })
     }
 
     async fn give_and_take(
@@ -127,13 +181,15 @@ impl<S: Store> Engine<S> {
                 refunded?
             }
         };
+        let mut settled = Settled { refunded, extended: extra.len(), ..Settled::default() };
         if !extra.is_empty() {
             let mut outcomes = Outcomes::new();
             let taken = self.take_from(settlement.local, extra, &mut outcomes).await;
             settlement.charged(extra, &outcomes, taken.as_ref());
             let _ = taken?;
+            settled.uncharged = settlement.uncharged(extra, &outcomes);
         }
-        Ok(Settled { refunded, extended: extra.len(), repeated: false })
+        Ok(settled)
     }
 
     pub(crate) fn observe_settlement(&self, settlement: Settlement) {
@@ -145,8 +201,18 @@ impl<S: Store> Engine<S> {
     }
 
     /// Lets only one of the calls that present a receipt settle it, and only its latest version.
-    async fn take_turn(&self, reservation: &Reservation) -> Result<Turn, StoreError> {
-        let turn = reservation.settle_turn(Ask::Consume(1)).zip(reservation.extend_turn(Ask::Peek(1)));
+    async fn take_turn(&self, reservation: &Reservation, actual: &ReservedCosts) -> Result<Turn, StoreError> {
+        if reservation.entries.iter().any(|entry| entry.missing(&reservation.costs, actual) > 0) {
+            let turn = self.take_turn_for(reservation, TurnMemory::Receipt).await?;
+            if !matches!(turn, Turn::First(None, _)) {
+                return Ok(turn);
+            }
+        }
+        self.take_turn_for(reservation, TurnMemory::Retries).await
+    }
+
+    async fn take_turn_for(&self, reservation: &Reservation, memory: TurnMemory) -> Result<Turn, StoreError> {
+        let turn = reservation.settle_turn(Ask::Consume(1), memory).zip(reservation.extend_turn(Ask::Peek(1)));
         let Some((settled, extended)) = turn else { return Ok(Turn::First(None, Time::ZERO)) };
         let mut outcomes = Outcomes::new();
         let taken = self.take_from(reservation.local, &[settled, extended], &mut outcomes).await?;
@@ -199,6 +265,20 @@ impl<S: Store> Engine<S> {
 }
 
 impl Reservation {
+    /// By how much `actual` exceeds the reserved amounts of meters, where a bucket is charged more for it.
+    fn excess(&self, actual: &ReservedCosts) -> SmallVec<[(Box<str>, u64); 2]> {
+        let is_charged = |meter: usize| {
+            let mut counting = self.entries.iter().filter(|entry| entry.counts(meter));
+            counting.any(|entry| entry.missing(&self.costs, actual) > 0)
+        };
+        let meters = self.costs.0.iter().zip(&actual.0).enumerate();
+        let above = meters.filter_map(|(index, ((meter, reserved), (_, used)))| {
+            let above = used.checked_sub(*reserved).filter(|above| *above > 0)?;
+            is_charged(index).then(|| (meter.clone(), above))
+        });
+        above.collect()
+    }
+
     /// Charges that renew its slots.
     pub(crate) fn renewals(&self) -> impl Iterator<Item = Charge> {
         self.entries.iter().filter_map(|entry| entry.charge(Ask::Renew(entry.slot()?)))

@@ -157,7 +157,8 @@ async fn a_receipt_is_settled_at_any_node_and_once() {
     assert_eq!(here.settle(opened(&low), 4).await, repeated);
     assert_eq!(here.decide(&user().cost(0)).await.remaining(), Some(96));
     let high = carried(here.reserve(&user().cost(10)).await.1);
-    assert_eq!(there.settle(opened(&high), 30).await, Ok(Settled { extended: 1, ..Settled::default() }));
+    let above = [("requests".into(), 20)].into_iter().collect();
+    assert_eq!(there.settle(opened(&high), 30).await, Ok(Settled { extended: 1, above, ..Settled::default() }));
     assert_eq!(here.settle(opened(&high), 30).await, repeated);
     assert_eq!(here.settle(opened(&high), 0).await, repeated, "settled high, then low");
     assert_eq!(here.decide(&user().cost(0)).await.remaining(), Some(66));

@@ -3,13 +3,13 @@
 use tollgate_core::{Span, Wait};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
-use tollgate_ruleset::RequestError;
-use tollgate_service::{DecidedBy, Decision, Verdict};
+use tollgate_ruleset::{RequestError, Rule};
+use tollgate_service::{DecidedBy, Decision, Settled, UnchargedUnits, Verdict};
 use tonic::{Code, Status};
 
 use tollgate_service::ApiError;
 use tollgate_service::check_request::{BodyError, CheckRequest};
-use tollgate_service::render::Policy;
+use tollgate_service::render::{Policy, meter_of};
 
 /// Reads a request, by the same rules as the JSON API.
 pub(super) fn check_request(request: &v1::CheckRequest) -> Result<CheckRequest<'_>, BodyError> {
@@ -73,6 +73,20 @@ pub(super) fn invalid_request(error: &RequestError) -> Status {
     Status::invalid_argument(format!("{code}: {field}: {message}"))
 }
 
+/// The response to a settlement.
+pub(super) fn settled(settled: Settled) -> v1::SettleResponse {
+    let Settled { refunded, extended, repeated, above, uncharged } = settled;
+    let above = above.into_iter().map(|(meter, amount)| (meter.into_string(), amount)).collect();
+    let uncharged = uncharged.into_iter().map(|UnchargedUnits { rule, units }| v1::Uncharged { rule, units });
+    v1::SettleResponse {
+        settled: !repeated,
+        refunded: refunded as u64,
+        extended: extended as u64,
+        above,
+        uncharged: uncharged.collect(),
+    }
+}
+
 /// One item of a batch or stream: a decision, or the reason why the request is invalid.
 pub(super) fn checked(decision: &Decision) -> v1::Checked {
     let result = match &decision.verdict {
@@ -109,6 +123,7 @@ fn decided(decision: &Decision) -> v1::CheckResponse {
         mode: decision.decided_by.name().to_owned(),
         generation: decision.generation(),
         delay_ms: decision.delay().millis_ceil(),
+        meter: rule.map_or_else(String::new, meter),
         error_code: if is_closed { "store_unavailable".to_owned() } else { String::new() },
         rules: if decision.rulings().len() > 1 { rulings(decision) } else { Vec::new() },
     }
@@ -127,9 +142,15 @@ fn rulings(decision: &Decision) -> Vec<v1::Ruling> {
             retry_after_ms: ruling.outcome.and_then(|outcome| millis(outcome.wait)),
             reset_after_ms: policy.as_ref().and_then(|policy| policy.reset).map(Span::millis_ceil),
             mode: ruling.decided_by.name().to_owned(),
+            meter: meter(rule),
         }
     });
     converted.collect()
+}
+
+/// The meter of a rule; empty for requests.
+fn meter(rule: &Rule) -> String {
+    meter_of(rule).map_or_else(String::new, ToString::to_string)
 }
 
 fn millis(wait: Wait) -> Option<u64> {

@@ -89,8 +89,7 @@ impl Tollgate for TollgateService {
             costs.insert(tollgate_core::Request::REQUESTS.to_owned(), cost);
         }
         let settled = self.0.settle(&reservation, &amounts(&costs)?).await.map_err(convert::api_error)?;
-        let (refunded, extended) = (settled.refunded as u64, settled.extended as u64);
-        Ok(Response::new(SettleResponse { settled: !settled.repeated, refunded, extended }))
+        Ok(Response::new(convert::settled(settled)))
     }
 
     async fn acquire_slot(

@@ -8,7 +8,7 @@ use tollgate_resp::{Arguments, ReplyWriter, excerpt};
 use tollgate_service::{DecidedBy, Decision, Verdict};
 
 use tollgate_service::CheckRequest;
-use tollgate_service::render::Policy;
+use tollgate_service::render::{Policy, meter_of};
 
 /// Syntax error in a check command: the argument and the reason.
 pub struct CheckSyntaxError<'a>(&'a [u8], Cow<'static, str>);
@@ -96,21 +96,19 @@ pub fn write_decision(decision: &Decision, out: &mut ReplyWriter<'_>) {
     }
     let rule = decision.deciding().and_then(|ruling| Some((decision.rule(ruling)?, ruling)));
     let policy = rule.and_then(|(rule, ruling)| Policy::of(rule, ruling));
-    let number = |out: &mut ReplyWriter<'_>, number: Option<u64>| match number {
-        Some(number) => out.unsigned(number),
-        None => out.null(),
-    };
     let is_closed = !decision.is_allowed() && decision.decided_by == DecidedBy::Closed;
+    let meter = rule.and_then(|(rule, _)| meter_of(rule));
+    let has_rules = decision.rulings().len() > 1;
     out.reserve(REPLY_BYTES);
-    out.map(10 + usize::from(is_closed));
+    out.map(10 + [is_closed, meter.is_some(), has_rules].into_iter().map(usize::from).sum::<usize>());
     out.encoded(b"$7\r\nallowed\r\n");
     out.boolean(decision.is_allowed());
     out.encoded(b"$5\r\nlimit\r\n");
-    number(out, policy.as_ref().map(|policy| policy.limit));
+    write_number(out, policy.as_ref().map(|policy| policy.limit));
     out.encoded(b"$9\r\nremaining\r\n");
     match &policy {
         None if decision.decided_by == DecidedBy::Open => out.integer(-1), // fail-open: nothing is counted
-        policy => number(out, policy.as_ref().map(|policy| policy.remaining)),
+        policy => write_number(out, policy.as_ref().map(|policy| policy.remaining)),
     }
     out.encoded(b"$14\r\nretry_after_ms\r\n");
     match decision.retry_after() {
@@ -119,7 +117,7 @@ pub fn write_decision(decision: &Decision, out: &mut ReplyWriter<'_>) {
         Wait::Never => out.integer(-1),
     }
     out.encoded(b"$14\r\nreset_after_ms\r\n");
-    number(out, policy.as_ref().and_then(|policy| policy.reset).map(Span::millis_ceil));
+    write_number(out, policy.as_ref().and_then(|policy| policy.reset).map(Span::millis_ceil));
     out.encoded(b"$8\r\ndelay_ms\r\n");
     out.unsigned(decision.delay().millis_ceil());
     out.encoded(b"$4\r\nrule\r\n");
@@ -139,5 +137,45 @@ pub fn write_decision(decision: &Decision, out: &mut ReplyWriter<'_>) {
     if is_closed {
         out.encoded(b"$10\r\nerror_code\r\n");
         out.bulk(b"store_unavailable");
+    }
+    if let Some(meter) = meter {
+        out.encoded(b"$5\r\nmeter\r\n");
+        out.bulk(meter.to_string().as_bytes());
+    }
+    if has_rules {
+        out.encoded(b"$5\r\nrules\r\n");
+        write_rulings(decision, out);
+    }
+}
+
+/// What every rule said, where several did: an array of maps.
+fn write_rulings(decision: &Decision, out: &mut ReplyWriter<'_>) {
+    let known = || decision.rulings().iter().filter_map(|ruling| Some((decision.rule(ruling)?, ruling)));
+    out.array(known().count());
+    for (rule, ruling) in known() {
+        let (policy, meter) = (Policy::of(rule, ruling), meter_of(rule));
+        out.map(4 + usize::from(meter.is_some()));
+        out.encoded(b"$4\r\nrule\r\n");
+        out.bulk(rule.name.as_bytes());
+        out.encoded(b"$7\r\nallowed\r\n");
+        out.boolean(!ruling.refused());
+        out.encoded(b"$5\r\nlimit\r\n");
+        write_number(out, policy.as_ref().map(|policy| policy.limit));
+        out.encoded(b"$9\r\nremaining\r\n");
+        match &policy {
+            None if ruling.decided_by == DecidedBy::Open => out.integer(-1),
+            policy => write_number(out, policy.as_ref().map(|policy| policy.remaining)),
+        }
+        if let Some(meter) = meter {
+            out.encoded(b"$5\r\nmeter\r\n");
+            out.bulk(meter.to_string().as_bytes());
+        }
+    }
+}
+
+fn write_number(out: &mut ReplyWriter<'_>, number: Option<u64>) {
+    match number {
+        Some(number) => out.unsigned(number),
+        None => out.null(),
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! A lint with false alarms is ignored, so each of these reports a rule that cannot do what it was written for.
 
+mod calendars;
 mod competing;
 mod keys;
 mod paths;
 mod plans;
+mod quotas;
 mod scalars;
 
 use std::time::Duration;
@@ -39,6 +41,8 @@ pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
     problems.extend(misspelt_key(file));
     problems.extend(keys::implicit_of_file(file));
+    problems.extend(calendars::unsuitable(file));
+    problems.extend(quotas::not_held_in_file(file));
     let competing = CompetingRules::of(file);
     let mut compared_all = true;
     for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Enforcement::Off) {
@@ -70,7 +74,8 @@ pub fn lint_rule(rule: &RuleSpec) -> Vec<Problem> {
     match rule.mode {
         Enforcement::Off => Vec::new(),
         _ => {
-            keys::implicit(rule, "", 0).into_iter().chain(contradictions(rule, "")).chain(spellings(rule, "")).collect()
+            let open = [keys::implicit(rule, "", 0), quotas::not_held(rule, "", 0)];
+            open.into_iter().flatten().chain(contradictions(rule, "")).chain(spellings(rule, "")).collect()
         }
     }
 }

@@ -35,6 +35,7 @@ pub mod receipt_sealer;
 pub mod refusal;
 pub mod render;
 mod reply;
+mod reported_marks;
 mod reservations;
 pub mod rls;
 mod rls_cache;
@@ -63,4 +64,6 @@ pub use throttle::PipelinedCharge;
 pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
-pub use tollgate_engine::{DecidedBy, Decision, Ruling, Settled, SingleDecision, Verdict, random, with_deadline};
+pub use tollgate_engine::{
+    DecidedBy, Decision, Ruling, Settled, SingleDecision, UnchargedUnits, Verdict, random, with_deadline,
+};

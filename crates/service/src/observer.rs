@@ -55,7 +55,7 @@ impl Observer for ServiceObserver {
             violations.decided(requests, decision);
         }
         if let Some(quota_marks) = &self.quota_marks {
-            quota_marks.decided(requests, decision);
+            quota_marks.decided(requests, decision, charges);
         }
         if let Some(usage) = &self.usage {
             usage.decided(requests, decision, charges);
@@ -68,7 +68,7 @@ impl Observer for ServiceObserver {
             log.record_extension(decision, charges);
         }
         if let Some(quota_marks) = &self.quota_marks {
-            quota_marks.decided(&[], decision);
+            quota_marks.decided(&[], decision, charges);
         }
         if let Some(usage) = &self.usage {
             usage.decided(&[], decision, charges);
@@ -78,6 +78,9 @@ impl Observer for ServiceObserver {
     fn settled(&self, settlement: &Settlement) {
         if let Some(log) = &self.decisions {
             log.record_settlement(settlement);
+        }
+        if let Some(quota_marks) = &self.quota_marks {
+            quota_marks.settled(settlement);
         }
         if let Some(usage) = &self.usage {
             usage.settled(settlement);

@@ -1,17 +1,20 @@
 //! Marks of quotas: an event when the usage of a client reaches 80 %, 100 %, or a mark of the rule.
 //!
-//! A charge reports the usage after it and its own units, so the charge that crosses a mark knows it. Usage is the
-//! shared store's, so in a fleet one node sees each crossing, once per period; a refund below a mark makes the next
-//! crossing another event.
+//! A charge reports the usage after it and its own units, so the charge that crosses a mark knows it. Charges of
+//! extensions and of settlements above their estimate are looked at as well. Usage is the shared store's, so in a fleet
+//! one node sees each crossing; usage that was settled lower may cross a mark again, which each node reports once per
+//! period. What a node counts alone while the store is away is no usage of the quota, and reaches no mark.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use parking_lot::Mutex;
-use tollgate_core::Request;
-use tollgate_engine::Decision;
+use tollgate_core::{Charge, Digest, Request, Time};
+use tollgate_engine::{DecidedBy, Decision, Settlement, UnitChange};
+use tollgate_ruleset::Rule;
 use tollgate_telemetry::{MetricFamilies, MetricsPage};
 
+use crate::reported_marks::{ReachedMark, ReportedMarks};
 use crate::violations::{KeyHashing, client_text};
 
 /// Most series of the metric; crossings of further rules are logged and counted under `__other__`.
@@ -22,6 +25,7 @@ const SERIES_MAX: usize = 1000;
 pub struct QuotaMarks {
     hashing: KeyHashing,
     counts: Mutex<BTreeMap<MarkLabels, u64>>,
+    reported: Mutex<ReportedMarks>,
 }
 
 /// Labels of the counter.
@@ -32,40 +36,69 @@ struct MarkLabels {
     percent: u32,
 }
 
+/// A charge that the store recorded on a quota.
+struct RecordedCharge {
+    bucket: Digest,
+    /// The end of the period.
+    end: Time,
+    units: u64,
+    /// Usage after it.
+    used: u64,
+    limit: u64,
+}
+
 impl QuotaMarks {
     /// Names clients in the log as digests under `site_key`.
     pub fn new(site_key: &[u8]) -> QuotaMarks {
-        QuotaMarks { hashing: KeyHashing::hashed(site_key), counts: Mutex::default() }
+        QuotaMarks { hashing: KeyHashing::hashed(site_key), counts: Mutex::default(), reported: Mutex::default() }
     }
 
     /// Reports every mark that the charges of a decision crossed. The next step of a reservation has no request: its
     /// client is not known.
     #[inline]
-    pub(crate) fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
+    pub(crate) fn decided(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         if decision.rules().has_quotas() {
-            self.look(requests, decision);
+            self.look(requests, decision, charges);
         }
     }
 
-    fn look(&self, requests: &[Request<'_>], decision: &Decision) {
-        for ruling in decision.rulings() {
+    fn look(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
+        for ruling in decision.rulings().iter().filter(|ruling| ruling.decided_by == DecidedBy::Store) {
             let Some((rule, outcome)) = decision.rule(ruling).zip(ruling.outcome) else { continue };
-            let Some(quota) = rule.spec.limit.as_ref().and_then(|limit| limit.quota.as_deref()) else { continue };
-            for percent in &quota.marks {
-                let mark = mark(outcome.limit, *percent);
-                if outcome.used.saturating_sub(outcome.granted) < mark && mark <= outcome.used {
-                    let request = requests.get(usize::from(ruling.request));
-                    let client = request.map(|request| self.hashing.of(&client_text(request)));
-                    let (namespace, rule) = (rule.namespace.as_str(), rule.name.as_str());
-                    let (used, limit) = (outcome.used, outcome.limit);
-                    tracing::info!(namespace, rule, client, percent, used, limit, "quota mark reached");
-                    self.count(MarkLabels {
-                        namespace: namespace.to_owned(),
-                        rule: rule.to_owned(),
-                        percent: *percent,
-                    });
-                }
+            let Some(charge) = ruling.charge().and_then(|index| charges.get(index)) else { continue };
+            let (bucket, end, units) = (charge.bucket, outcome.stamp, outcome.granted);
+            let recorded = RecordedCharge { bucket, end, units, used: outcome.used, limit: outcome.limit };
+            let request = requests.get(usize::from(ruling.request));
+            self.charged(rule, &recorded, || request.map(|request| self.hashing.of(&client_text(request))));
+        }
+    }
+
+    /// Reports the marks that a settlement above its estimate crossed. Its client is not known.
+    pub(crate) fn settled(&self, settlement: &Settlement) {
+        if settlement.local {
+            return;
+        }
+        for correction in &settlement.corrections {
+            let (UnitChange::Charged(units), Some(after)) = (correction.change, correction.after) else { continue };
+            let Some(rule) = settlement.rule(correction) else { continue };
+            let (bucket, end) = (correction.read.bucket, correction.stamp);
+            self.charged(rule, &RecordedCharge { bucket, end, units, used: after.used, limit: after.limit }, || None);
+        }
+    }
+
+    fn charged(&self, rule: &Rule, charge: &RecordedCharge, client: impl Fn() -> Option<String>) {
+        let Some(quota) = rule.spec.limit.as_ref().and_then(|limit| limit.quota.as_deref()) else { return };
+        let RecordedCharge { bucket, end, units, used, limit } = *charge;
+        for percent in &quota.marks {
+            let (percent, mark) = (*percent, mark(limit, *percent));
+            let is_crossed = used.saturating_sub(units) < mark && mark <= used;
+            let reached = ReachedMark { end, bucket, percent, units: mark };
+            if !is_crossed || !self.reported.lock().is_first(reached) {
+                continue;
             }
+            let (namespace, rule, client) = (rule.namespace.as_str(), rule.name.as_str(), client());
+            tracing::info!(namespace, rule, client, percent, used, limit, "quota mark reached");
+            self.count(MarkLabels { namespace: namespace.to_owned(), rule: rule.to_owned(), percent });
         }
     }
 
@@ -89,7 +122,9 @@ impl MetricFamilies for QuotaMarks {
         let series = counts.into_iter().map(|(MarkLabels { namespace, rule, percent }, count)| {
             ([("namespace", namespace), ("rule", rule), ("percent", percent.to_string())], count)
         });
-        page.counters("tollgate_quota_marks", "Clients whose usage reached this percentage of a quota", series)
+        page.counters("tollgate_quota_marks", "Clients whose usage reached this percentage of a quota", series)?;
+        let remembered = self.reported.lock().len() as u64;
+        page.gauge("tollgate_quota_marks_remembered", "Marks that are not reported again in their period", remembered)
     }
 }
 
@@ -97,31 +132,99 @@ impl MetricFamilies for QuotaMarks {
 mod tests {
     use std::sync::Arc;
 
-    use tollgate_core::{Attribute, ManualClock, Span, Time};
-    use tollgate_engine::{Engine, rules_from_yaml};
+    use tollgate_core::{Attribute, ManualClock, Secret, Span};
+    use tollgate_engine::{Engine, Extension, Reservation};
+    use tollgate_ruleset::{CompileOptions, RuleSet};
+    use tollgate_store::Memory;
 
     use super::*;
     use crate::observer::ServiceObserver;
 
+    const DAY: Span = Span::from_secs(86_400);
+
+    /// A node with one quota of 10 a day.
+    struct MarkedNode {
+        marks: Arc<QuotaMarks>,
+        engine: Engine<Memory>,
+        clock: ManualClock,
+    }
+
+    impl MarkedNode {
+        fn new() -> MarkedNode {
+            let marks = Arc::new(QuotaMarks::new(b"site"));
+            let clock = ManualClock::at(Time::from_secs(1_700_000_000));
+            let observer = ServiceObserver::new(Arc::default(), None).with_quota_marks(marks.clone());
+            let engine = Engine::on_clock(rules(10), clock.clone()).with_observer(observer);
+            MarkedNode { marks, engine, clock }
+        }
+
+        fn request(&self) -> Request<'static> {
+            Request::new().with(Attribute::UserId, "1")
+        }
+
+        async fn reserve(&self, cost: u64) -> Reservation {
+            self.engine.reserve(&self.request().cost(cost)).await.1.unwrap()
+        }
+
+        /// Percentages and how often each was reported.
+        fn counts(&self) -> Vec<(u32, u64)> {
+            self.marks.counts.lock().iter().map(|(labels, count)| (labels.percent, *count)).collect()
+        }
+    }
+
+    fn rules(amount: u64) -> RuleSet {
+        let quota = format!("{{ amount: {amount}, every: day, marks: [50%, 100%] }}");
+        let text = format!("rules: [{{ name: daily, key_by: user_id, quota: {quota} }}]");
+        let options = CompileOptions { secret: Secret::new([7; 16]), seed: 1 };
+        RuleSet::compile(&[tollgate_rules::read("rules", &text).unwrap()], &options).unwrap()
+    }
+
     #[test]
     fn each_mark_is_an_event_once_per_period() {
-        let marks = Arc::new(QuotaMarks::new(b"site"));
-        let rules = "rules: [{ name: daily, key_by: user_id, quota: { amount: 10, every: day, marks: [50%, 100%] } }]";
-        let clock = ManualClock::at(Time::from_secs(1_700_000_000));
-        let observer = ServiceObserver::new(Arc::default(), None).with_quota_marks(marks.clone());
-        let engine = Engine::on_clock(rules_from_yaml(rules).unwrap(), clock.clone()).with_observer(observer);
-        let request = Request::new().with(Attribute::UserId, "1");
-        let counts = || marks.counts.lock().iter().map(|(labels, count)| (labels.percent, *count)).collect::<Vec<_>>();
+        let node = MarkedNode::new();
         for (used, expected) in [(4, vec![]), (5, vec![(50, 1)]), (9, vec![(50, 1)]), (10, vec![(50, 1), (100, 1)])] {
-            while engine.decide_now(&request.cost(0)).remaining() > Some(10 - used) {
-                assert!(engine.decide_now(&request).is_allowed());
+            while node.engine.decide_now(&node.request().cost(0)).remaining() > Some(10 - used) {
+                assert!(node.engine.decide_now(&node.request()).is_allowed());
             }
-            assert_eq!(counts(), expected, "after {used}");
+            assert_eq!(node.counts(), expected, "after {used}");
         }
-        assert!(!engine.decide_now(&request).is_allowed());
-        assert_eq!(counts(), [(50, 1), (100, 1)], "a refused charge reaches nothing");
-        clock.advance(Span::from_secs(86_400));
-        assert!(engine.decide_now(&request.cost(10)).is_allowed());
-        assert_eq!(counts(), [(50, 2), (100, 2)], "one charge may reach several");
+        assert!(!node.engine.decide_now(&node.request()).is_allowed());
+        assert_eq!(node.counts(), [(50, 1), (100, 1)], "a refused charge reaches nothing");
+        node.clock.advance(DAY);
+        assert!(node.engine.decide_now(&node.request().cost(10)).is_allowed());
+        assert_eq!(node.counts(), [(50, 2), (100, 2)], "one charge may reach several");
+    }
+
+    #[tokio::test]
+    async fn usage_that_falls_below_a_mark_and_rises_again_is_no_second_event() {
+        let node = MarkedNode::new();
+        for _ in 0..3 {
+            let reservation = node.reserve(10).await;
+            assert_eq!(node.counts(), [(50, 1), (100, 1)]);
+            node.engine.settle(reservation, 1).await.unwrap();
+        }
+        node.clock.advance(DAY);
+        node.engine.settle(node.reserve(6).await, 0).await.unwrap();
+        assert_eq!(node.counts(), [(50, 2), (100, 1)]);
+    }
+
+    #[tokio::test]
+    async fn settlements_above_their_estimate_and_extensions_reach_marks() {
+        let node = MarkedNode::new();
+        let reservation = node.reserve(1).await;
+        node.engine.settle(reservation, 7).await.unwrap();
+        assert_eq!(node.counts(), [(50, 1)], "settled from 1 to 7");
+        let extension = node.engine.extend(node.reserve(1).await, &[(Request::REQUESTS, 2)]).await.unwrap();
+        assert!(matches!(extension, Extension::Granted(..)));
+        assert_eq!(node.counts(), [(50, 1), (100, 1)], "extended from 8 to 10");
+    }
+
+    #[test]
+    fn a_percentage_of_another_amount_is_another_mark() {
+        let node = MarkedNode::new();
+        assert!(node.engine.decide_now(&node.request().cost(6)).is_allowed());
+        node.engine.swap_rules(rules(20));
+        assert!(node.engine.decide_now(&node.request().cost(5)).is_allowed());
+        assert_eq!(node.counts(), [(50, 2)], "at 5 of 10, and at 10 of 20");
     }
 }

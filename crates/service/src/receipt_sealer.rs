@@ -3,14 +3,12 @@
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign, verify};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tollgate_core::{Span, Time};
+use tollgate_core::Time;
 use tollgate_engine::Reservation;
 
 /// Prefix of every receipt, recognizable in logs.
 const PREFIX: &str = "tgr_";
 const SIGNATURE_BYTES: usize = 32;
-/// How long a reservation may be settled. After that its estimate stays charged.
-pub const SETTLE_WITHIN: Span = Span::from_secs(24 * 3600);
 
 /// Signs and verifies receipts.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 //! The caller holds the state as a signed receipt. The store guarantees that a receipt refunds once and charges once.
 
 use tollgate_core::{Purpose, Span};
-use tollgate_engine::{Decision, Extension, Reservation, Settled, random_slot};
+use tollgate_engine::{Decision, Extension, Reservation, SETTLE_WITHIN, Settled, random_slot};
 
 use crate::CheckRequest;
-use crate::receipt_sealer::{OpenedReceipt, SETTLE_WITHIN};
+use crate::receipt_sealer::OpenedReceipt;
 use crate::refusal::{self, ApiError};
 use crate::service::Service;
 

@@ -31,6 +31,7 @@ on_both! {
         apply(control, [
             client("user:1", client_draft("gold")),
             client("user:2", client_draft("gold")),
+            client("user:3", client_draft("gold")),
             overriding("fine", override_draft("user:1", "a", 5)),
             overriding("odd", override_draft("user:2", "a", 5)),
         ]).await;
@@ -40,6 +41,7 @@ on_both! {
         db.run_unchecked("UPDATE rate_limit_rules SET \"match\" = '[1]' WHERE rule_id = 'c'").await;
         db.run("UPDATE rate_limit_rules SET options = '{\"colour\": \"red\"}' WHERE rule_id = 'd'").await;
         db.run("UPDATE clients SET attributes = '{\"a\": {}}' WHERE client_key = 'user:2'").await;
+        db.run("UPDATE clients SET attributes = '{\"anchor\": \"32\", \"time_zone\": \"Europe/Berlim\"}' WHERE client_key = 'user:3'").await;
         db.run_unchecked("UPDATE rate_limit_overrides SET valid_from = '2027-06-01T00:00:00.000000Z' WHERE override_id = 'odd'").await;
         let seen = look(&db).await;
         assert_eq!(seen.good, ["e", "user:1", "fine"]);
@@ -54,6 +56,7 @@ on_both! {
             (RecordKind::Rule, "c", "bad-row: ".to_owned()),
             (RecordKind::Rule, "d", "unknown-field: colour".to_owned()),
             (RecordKind::Client, "user:2", "bad-row: ".to_owned()),
+            (RecordKind::Client, "user:3", "bad-anchor: attributes.anchor".to_owned()),
             (RecordKind::Override, "odd", "bad-time: valid_until".to_owned()),
         ]);
         assert_eq!(seen.bad[1].reasons.len(), 2, "everything that is wrong with it");
@@ -61,7 +64,7 @@ on_both! {
 
         let listed = control.rules(&Default::default(), &Page::default()).await.unwrap().entries;
         assert_eq!(listed.len(), 4, "what can be shown is shown, to be put right");
-        assert_eq!(control.clients(&Default::default(), &Page::default()).await.unwrap().entries.len(), 1);
+        assert_eq!(control.clients(&Default::default(), &Page::default()).await.unwrap().entries.len(), 2);
         let (known, overrides) = control.snapshot().await.unwrap().client_with_overrides(NAMESPACE, "user:2").await.unwrap();
         assert!(known.is_none() && overrides.is_empty());
         assert!(matches!(control.rule(NAMESPACE, "c").await, Err(Error::Unexpected(_))));

@@ -25,6 +25,8 @@ const SLOTS: usize = 3;
 const TTL: u64 = 60;
 /// How long old receipts are void. The model does not use them later.
 const REMEMBERED: u64 = 60;
+/// The same of receipts that were settled above their estimate.
+const REMEMBERED_ABOVE: u64 = 24 * 3600;
 
 /// Requests, tokens in and tokens out.
 type Amounts = [u64; 3];
@@ -108,13 +110,16 @@ impl Model {
         })
     }
 
-    fn settle(&mut self, index: usize, actual: Amounts) {
+    /// True if some rule was charged more.
+    fn settle(&mut self, index: usize, actual: Amounts) -> bool {
+        let mut is_above = false;
         for (rule, of) in MODEL_RULES.iter().enumerate() {
             let window = self.window(rule);
             let reservation = &mut self.reservations[index];
             let charged: u64 = reservation.charges[rule].iter().map(|(_, units)| units).sum();
             let used = of.units(actual);
             if used > charged {
+                is_above = true;
                 *self.used[rule].entry(window).or_default() += used - charged;
             }
             let mut left = charged.saturating_sub(used);
@@ -126,6 +131,7 @@ impl Model {
         }
         let reservation = &mut self.reservations[index];
         (reservation.settled, reservation.amounts) = (true, actual);
+        is_above
     }
 }
 
@@ -218,8 +224,8 @@ async fn settle(fleet: &TwoNodes, model: &mut Model, which: usize, old: bool, ac
     let expected = latest && !model.reservations[index].settled;
     assert_eq!(!settled.repeated, expected, "settle {actual:?}");
     if expected {
-        model.settle(index, actual);
-        let void_until = model.now + REMEMBERED;
+        let is_above = model.settle(index, actual);
+        let void_until = model.now + if is_above { REMEMBERED_ABOVE } else { REMEMBERED };
         model.reservations[index].receipts.iter_mut().for_each(|(_, until)| *until = void_until);
     }
 }

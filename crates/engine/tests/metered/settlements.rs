@@ -1,11 +1,17 @@
 //! Settling several meters and a slot.
 
-use tollgate_core::{Enforcement, Span};
-use tollgate_engine::Settled;
+use std::sync::Arc;
 
-use crate::rig::{RULES, STREAM, fleet, granted, opened};
+use tollgate_core::{Attribute, Enforcement, ManualClock, Request, Span, Time};
+use tollgate_engine::{DecidedBy, Engine, Extension, Settled, UnchargedUnits};
+use tollgate_ruleset::{CompileOptions, RuleSet};
+use tollgate_store::{Memory, MemoryConfig};
 
-const REPEATED: Settled = Settled { refunded: 0, extended: 0, repeated: true };
+use crate::rig::{RULES, STREAM, carried, fleet, granted, opened, user};
+
+fn repeated() -> Settled {
+    Settled { repeated: true, ..Settled::default() }
+}
 
 #[tokio::test]
 async fn one_reservation_takes_all_meters_and_a_slot_in_one_call() {
@@ -40,7 +46,9 @@ async fn settles_each_meter_lower_and_higher() {
     let actual = [("input_tokens", 80), ("output_tokens", 60)];
     let settled = fleet.here.settle_costs(opened(&receipt), &actual).await.unwrap();
     assert_eq!(fleet.store.calls(), (2, 1), "its turn and the charge, and one refund");
-    assert_eq!(settled, Settled { refunded: 2, extended: 2, repeated: false }, "input and slot; output and credits");
+    let above = [("output_tokens".into(), 10)].into_iter().collect();
+    let expected = Settled { refunded: 2, extended: 2, above, ..Settled::default() };
+    assert_eq!(settled, expected, "input and slot; output and credits");
     assert_eq!(fleet.usage().await, [1, 80, 60, 320, 0]);
 }
 
@@ -74,6 +82,35 @@ async fn settling_above_the_limit_is_charged() {
 }
 
 #[tokio::test]
+async fn what_a_bucket_does_not_charge_above_the_reservation_is_reported() {
+    let fleet = fleet(
+        "key_by: user_id
+rules:
+  - { name: capped, meter: output_tokens, max_debt: 100, limit: { amount: 500, window: 366d } }
+  - { name: doubled, meter: { output_tokens: 2 }, max_debt: 10000, limit: { amount: 5000, window: 366d } }
+  - { name: shadowed, mode: shadow, meter: output_tokens, limit: { amount: 500, window: 366d } }
+  - { name: requests, limit: { requests: 9, window: 1h, algorithm: fixed_window } }",
+    );
+    let receipt = fleet.reserved(&[("output_tokens", 50)]).await;
+    let settled = fleet.here.settle_costs(opened(&receipt), &[("output_tokens", 700)]).await.unwrap();
+    let uncharged = vec![UnchargedUnits { rule: "capped".to_owned(), units: 100 }];
+    let above = [("output_tokens".into(), 650)].into_iter().collect();
+    assert_eq!(settled, Settled { refunded: 0, extended: 3, above, uncharged, ..Settled::default() });
+    let usage = fleet.usage().await;
+    assert_eq!(usage[..2], [600, 1400], "500 and a debt of 100; twice 700");
+}
+
+#[tokio::test]
+async fn a_meter_that_is_lower_is_not_above_although_another_is() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    let actual = [("input_tokens", 0), ("output_tokens", 51)];
+    let settled = fleet.here.settle_costs(opened(&receipt), &actual).await.unwrap();
+    assert_eq!(settled.above.as_slice(), [("output_tokens".into(), 1)]);
+    assert_eq!((settled.refunded, settled.extended), (3, 1), "credits are lower in sum");
+}
+
+#[tokio::test]
 async fn a_receipt_settles_once_at_whatever_node() {
     let fleet = fleet(RULES);
     let receipt = fleet.reserved(&STREAM).await;
@@ -82,9 +119,59 @@ async fn a_receipt_settles_once_at_whatever_node() {
     let once = fleet.usage().await;
     assert_eq!(once, [1, 10, 5, 30, 0]);
     for amounts in [&low[..], &[], &[("output_tokens", 400)]] {
-        assert_eq!(fleet.here.settle_costs(opened(&receipt), amounts).await, Ok(REPEATED));
+        assert_eq!(fleet.here.settle_costs(opened(&receipt), amounts).await, Ok(repeated()));
     }
     assert_eq!(fleet.usage().await, once);
+}
+
+#[tokio::test]
+async fn a_settlement_above_the_estimate_has_one_effect_while_its_receipt_is_accepted() {
+    let fleet = fleet(RULES);
+    let receipt = fleet.reserved(&STREAM).await;
+    let high = [("output_tokens", 70)];
+    assert!(!fleet.there.settle_costs(opened(&receipt), &high).await.unwrap().repeated);
+    assert_eq!(fleet.usage().await, [1, 100, 70, 380, 0]);
+    // A call with other amounts does not shorten what is remembered.
+    for (after, amounts) in [(0, &[][..]), (61, &high), (61, &[]), (3600, &high), (23 * 3600 - 122, &high)] {
+        fleet.clock.advance(Span::from_secs(after));
+        assert_eq!(fleet.here.settle_costs(opened(&receipt), amounts).await, Ok(repeated()), "{after} s later");
+        let extension = fleet.here.extend(opened(&receipt), &high).await;
+        assert!(matches!(extension, Ok(Extension::Replaced)), "{extension:?}");
+    }
+    assert_eq!(fleet.usage().await, [0; 5]);
+}
+
+/// Settlements above their estimate are remembered in a tenth of the memory, and the others as long as callers retry.
+#[tokio::test]
+async fn remembered_settlements_are_bounded_and_leave_room_for_buckets() {
+    const MANY: usize = 20_000;
+    let file =
+        tollgate_rules::read("rules", "rules: [{ key_by: user_id, limit: { requests: 1000000, window: 366d } }]");
+    let rules = RuleSet::compile(&[file.unwrap()], &CompileOptions::reproducible()).unwrap();
+    let clock = ManualClock::at(Time::from_secs(1_800_000_000));
+    let config = MemoryConfig { max_memory: 4 << 20, shards: 4, ..MemoryConfig::default() };
+    let memory = Memory::with_clock(config, Arc::new(clock.clone()));
+    let engine = Engine::with_clock(memory, rules, Arc::new(clock.clone()));
+    let mut receipts = Vec::new();
+    for _ in 0..MANY {
+        receipts.push(carried(engine.reserve(&user(&[])).await.1.unwrap()));
+        let settled = engine.settle(opened(receipts.last().unwrap()), 2).await.unwrap();
+        assert_eq!((settled.repeated, settled.extended), (false, 1));
+    }
+    for receipt in [&receipts[0], &receipts[MANY - 1]] {
+        assert!(engine.settle(opened(receipt), 2).await.unwrap().repeated, "the share is full, a minute is remembered");
+    }
+    clock.advance(Span::from_secs(3600));
+    let mut remembered = 0;
+    for receipt in &receipts {
+        remembered += usize::from(engine.settle(opened(receipt), 1).await.unwrap().repeated);
+    }
+    assert!((10_000..MANY - 4_000).contains(&remembered), "{remembered} of 32 bytes in 400 KiB");
+    for number in 0..1_000 {
+        let key = number.to_string();
+        let decision = engine.decide_now(&Request::new().with(Attribute::UserId, &key));
+        assert_eq!(decision.decided_by, DecidedBy::Store, "user {key} has a bucket of its own");
+    }
 }
 
 #[tokio::test]
@@ -96,7 +183,7 @@ async fn concurrent_settlements_have_one_effect() {
         engine.settle_costs(opened(&receipt), &[("output_tokens", 90)])
     };
     let (a, b, c, d) = tokio::join!(settle(0), settle(1), settle(2), settle(3));
-    assert_eq!([a, b, c, d].into_iter().filter(|settled| settled != &Ok(REPEATED)).count(), 1);
+    assert_eq!([a, b, c, d].into_iter().filter(|settled| settled != &Ok(repeated())).count(), 1);
     assert_eq!(fleet.usage().await, [1, 100, 90, 460, 0]);
 }
 

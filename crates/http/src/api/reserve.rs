@@ -1,10 +1,10 @@
 //! `/v1/reserve`, `/v1/extend`, `/v1/settle` and `/v1/slots/…`.
 
 use tollgate_core::Span;
-use tollgate_service::Settled;
 use tollgate_service::check_request::{read_check, read_receipt};
 use tollgate_service::refusal::{OTHER_NAMESPACE, write_body_error, write_json};
 use tollgate_service::{Extended, Reply, SignedReceipt};
+use tollgate_service::{Settled, UnchargedUnits};
 
 use super::{DataApi, PreparedCall};
 
@@ -52,11 +52,7 @@ impl DataApi {
             Err(error) => return write_body_error(&error, reply),
         };
         match self.service.settle(&read.receipt, &read.costs()).await {
-            Ok(Settled { refunded, extended, repeated }) => {
-                let settled = !repeated;
-                let json = format!("{{\"settled\":{settled},\"refunded\":{refunded},\"extended\":{extended}}}");
-                write_json(200, &json, reply);
-            }
+            Ok(settled) => write_json(200, &settled_json(&settled), reply),
             Err(error) => error.write(reply),
         }
     }
@@ -84,6 +80,25 @@ impl DataApi {
             Err(error) => error.write(reply),
         }
     }
+}
+
+/// What settling changed; amounts above the reservation where there are any. Names of meters and rules hold nothing that
+/// JSON escapes.
+fn settled_json(settled: &Settled) -> String {
+    let Settled { refunded, extended, repeated, above, uncharged } = settled;
+    let mut json = format!("{{\"settled\":{},\"refunded\":{refunded},\"extended\":{extended}", !repeated);
+    if !above.is_empty() {
+        let members: Vec<String> = above.iter().map(|(meter, amount)| format!("\"{meter}\":{amount}")).collect();
+        json.push_str(&format!(",\"above\":{{{}}}", members.join(",")));
+    }
+    if !uncharged.is_empty() {
+        let item =
+            |UnchargedUnits { rule, units }: &UnchargedUnits| format!("{{\"rule\":\"{rule}\",\"units\":{units}}}");
+        let items: Vec<String> = uncharged.iter().map(item).collect();
+        json.push_str(&format!(",\"uncharged\":[{}]", items.join(",")));
+    }
+    json.push('}');
+    json
 }
 
 /// Appends members to the object of a decision, which is never empty.

@@ -6,7 +6,7 @@ use super::*;
 fn codes(rules: &str) -> Vec<String> {
     let file = crate::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
     let (problems, _) = lint(&file).into_parts();
-    let others = problems.iter().filter(|problem| problem.code != keys::IMPLICIT);
+    let others = problems.iter().filter(|problem| ![keys::IMPLICIT, quotas::NOT_HELD].contains(&problem.code));
     others.map(|problem| format!("{}:{}", problem.line, problem.code)).collect()
 }
 
@@ -89,6 +89,46 @@ fn rules_of_different_meters_and_calendars_do_not_shadow_each_other() {
   - { name: utc, quota: { amount: 100, every: month } }
   - { name: berlin, quota: { amount: 200, every: month, time_zone: Europe/Berlin } }";
     assert_eq!(codes(rules), NONE);
+}
+
+#[test]
+fn quotas_without_a_failure_policy_are_named_once() {
+    let warned = |top: &str, first: &str| {
+        let text = format!(
+            "{top}rules:\n  - {{ limit: {{ requests: 1, window: 1s }} }}\n  - {{ {first}quota: {{ amount: 1, every: day }} }}\n  \
+             - {{ quota: {{ amount: 1, every: day }} }}"
+        );
+        let (problems, _) = lint(&crate::read("rules.yaml", &text).unwrap()).into_parts();
+        let found = problems.iter().filter(|problem| problem.code == quotas::NOT_HELD);
+        found.map(|problem| (problem.line, problem.message.contains("1 more quota"))).collect::<Vec<_>>()
+    };
+    assert_eq!(warned("", ""), [(3, true)]);
+    assert_eq!(warned("", "on_fail: local, "), [(4, false)], "a policy of the rule's own is meant");
+    assert_eq!(warned("on_fail: local\n", ""), [(4, true)], "one of the file is for all kinds of limits");
+    assert_eq!(warned("on_fail: deny\n", ""), []);
+    let text = "rules: [{ quota: { amount: 1, every: day } }]";
+    let found = lint_rule(&crate::read("rules.yaml", text).unwrap().rules[0]);
+    assert_eq!(found.iter().map(|problem| problem.field.as_str()).collect::<Vec<_>>(), ["key_by", "on_fail"]);
+}
+
+#[test]
+fn anchors_of_clients_that_suit_no_quota_are_named_once() {
+    let file = |rules: &str| {
+        codes(&format!(
+            "rules:\n{rules}\nclients:\n  - {{ client_key: a, anchor: 17 }}\n  - {{ client_key: b, anchor: monday }}\n  \
+             - {{ client_key: c, anchor: monday }}"
+        ))
+    };
+    let monthly = "  - { name: monthly, quota: { amount: 100, every: month } }";
+    assert_eq!(file(monthly), ["5:unsuitable-anchor"]);
+    assert_eq!(file(&format!("{monthly}\n  - {{ name: weekly, quota: {{ amount: 10, every: week }} }}")), NONE);
+    assert_eq!(
+        file("  - { limit: { requests: 1, window: 1s } }"),
+        NONE,
+        "quotas of a database may have a use for them"
+    );
+    let warned = "  - { mode: off, quota: { amount: 100, every: month } }\n  - { quota: { amount: 9, every: never } }";
+    assert_eq!(file(warned), ["5:unsuitable-anchor", "6:unsuitable-anchor"]);
 }
 
 #[test]

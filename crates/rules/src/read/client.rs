@@ -1,7 +1,10 @@
 //! Reads `clients` and `overrides`.
 
+use tollgate_calendar::{Anchor, TimeZone};
+
 use super::field::{FieldPath, FieldValue};
 use super::plan::read_schedule;
+use super::quota::calendar_problem;
 use super::rule::flag;
 use crate::check;
 use crate::datetime;
@@ -38,7 +41,7 @@ pub(crate) fn read_client(value: FieldValue<'_>, problems: &mut Problems) -> Cli
         client.attributes.retain(|(name, _)| name != PLAN);
     }
     for name in [TIME_ZONE, ANCHOR] {
-        let Some(value) = fields.get(name).and_then(|value| value.text(problems)) else { continue };
+        let Some(value) = fields.get(name).and_then(|value| read_attribute(name, &value, problems)) else { continue };
         client.attributes.retain(|(other, _)| other != name);
         client.attributes.push((name.to_owned(), value.to_owned()));
     }
@@ -62,11 +65,22 @@ fn read_attributes(value: &FieldValue<'_>, problems: &mut Problems) -> Vec<(Stri
         } else if !is_attribute(&key.text) {
             let fault = attribute_fault(&key.text);
             problems.push(Problem::error("bad-attribute", key.position(), entry.path, fault.message).help(fault.help));
-        } else if let Some(text) = entry.text(problems) {
+        } else if let Some(text) = read_attribute(&key.text, &entry, problems) {
             attributes.push((key.text.clone(), text.to_owned()));
         }
     }
     attributes
+}
+
+/// The value of an attribute. The calendar of a client is refused here: a rule cannot refuse it when a request comes.
+fn read_attribute<'a>(name: &str, value: &FieldValue<'a>, problems: &mut Problems) -> Option<&'a str> {
+    let text = value.text(problems)?;
+    let checked = match name {
+        TIME_ZONE => TimeZone::parse(text).map(drop),
+        ANCHOR => Anchor::check(text),
+        _ => Ok(()),
+    };
+    checked.map_err(|error| problems.push(calendar_problem(value, &error))).ok().map(|()| text)
 }
 
 pub(crate) fn read_override(value: FieldValue<'_>, problems: &mut Problems) -> OverrideSpec {

@@ -68,6 +68,7 @@ fn calendar_word<T>(
     parse(text).map_err(|error| problems.push(calendar_problem(value, &error))).ok()
 }
 
-fn calendar_problem(value: &FieldValue<'_>, error: &CalendarError) -> Problem {
+/// A word that the calendar refused.
+pub(super) fn calendar_problem(value: &FieldValue<'_>, error: &CalendarError) -> Problem {
     value.problem(error.code(), format!("{}: {}", value.path, error.message())).help(error.help().to_owned())
 }

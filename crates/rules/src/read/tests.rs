@@ -7,6 +7,7 @@ use crate::spec::{
 };
 use crate::{KeyBy, Matcher, PathCase};
 
+mod calendars;
 mod meters;
 mod reports;
 mod rows;

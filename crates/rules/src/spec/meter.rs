@@ -1,5 +1,7 @@
 //! What a rule counts.
 
+use std::fmt;
+
 use tollgate_core::Request;
 
 /// The meter of a rule: which amounts of a request it charges.
@@ -20,6 +22,20 @@ impl MeterSpec {
             MeterSpec::Weighted(weights) => (None, weights.as_slice()),
         };
         plain.into_iter().chain(weighted.iter().map(|(name, weight)| (name.as_str(), *weight)))
+    }
+}
+
+/// As answers name it: `output_tokens`, or `input_tokens+4*output_tokens`.
+impl fmt::Display for MeterSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (meter, weight)) in self.weights().enumerate() {
+            f.write_str(if index > 0 { "+" } else { "" })?;
+            match weight {
+                1 => f.write_str(meter)?,
+                weight => write!(f, "{weight}*{meter}")?,
+            }
+        }
+        Ok(())
     }
 }
 

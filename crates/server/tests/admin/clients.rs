@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{JSON, Rig};
+use crate::rig::{JSON, Rig, YAML};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_life_of_a_client() {
@@ -81,4 +81,24 @@ async fn malformed_clients_are_refused() {
     ] {
         rig.send("POST", "/v1/clients", body).await.expect(422);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calendars_that_do_not_exist_are_refused() {
+    let rig = Rig::start().await;
+    let first = json!({ "client_key": "a", "attributes": { "anchor": "17" } });
+    let first = rig.send("POST", "/v1/clients", first).await.expect(201);
+    for (name, value, code) in [("time_zone", "Europe/Berlim", "unknown-time-zone"), ("anchor", "32", "bad-anchor")] {
+        let body = json!({ "attributes": { name: value } });
+        let made = rig.send("POST", "/v1/clients", json!({ "client_key": "b", "attributes": { name: value } })).await;
+        let replaced = rig.send_if("PUT", "/v1/clients/a", &first.etag(), body.clone()).await;
+        let merged = rig.send_if("PATCH", "/v1/clients/a", &first.etag(), body).await;
+        for answer in [made, replaced, merged] {
+            assert_eq!(answer.expect(422).faults(), [(format!("attributes.{name}"), code.to_owned())]);
+        }
+        let file = format!("rules: []\nclients: [{{ client_key: c, {name}: {value} }}]\n");
+        let answer = rig.call("POST", "/v1/rules/import", YAML, &file).await.expect(422);
+        assert_eq!(answer.faults(), [(format!("clients[0].{name}"), code.to_owned())], "{file}");
+    }
+    assert_eq!(rig.get("/v1/clients/a").await.expect(200).json()["attributes"], json!({ "anchor": "17" }));
 }

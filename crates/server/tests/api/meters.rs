@@ -75,9 +75,22 @@ async fn settling_above_the_reservation_is_charged_and_reported() {
     let rig = Rig::start(RULES);
     let receipt = reserve(&rig, json!({ "output_tokens": 10 })).await;
     let body = json!({ "reservation": receipt, "costs": { "output_tokens": 60 } });
-    let settled = json!({ "settled": true, "refunded": 1, "extended": 2 });
+    let above = json!({ "output_tokens": 50 });
+    let settled = json!({ "settled": true, "refunded": 1, "extended": 2, "above": above });
     assert_eq!(post(&rig, "/v1/settle", body).await, (200, settled), "the slot came back; output and credits");
     assert_eq!(left(&rig).await, [99, 940, 4760]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_limit_counts_no_further_is_reported() {
+    let rules = "rules: [{ name: output, key_by: client_key, meter: output_tokens, max_debt: 100, limit: { amount: 500, window: 366d } }]";
+    let rig = Rig::start(rules);
+    let receipt = reserve(&rig, json!({ "output_tokens": 50 })).await;
+    let body = json!({ "reservation": receipt, "costs": { "output_tokens": 700 } });
+    let uncharged = json!([{ "rule": "output", "units": 100 }]);
+    let above = json!({ "output_tokens": 650 });
+    let settled = json!({ "settled": true, "refunded": 0, "extended": 1, "above": above, "uncharged": uncharged });
+    assert_eq!(post(&rig, "/v1/settle", body).await, (200, settled));
 }
 
 #[tokio::test(flavor = "multi_thread")]

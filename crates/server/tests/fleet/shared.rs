@@ -58,7 +58,7 @@ async fn what_one_node_reserved_another_settles_once() {
     let left = || async { there.check(r#"{"client_key":"user:1","tier":"wide","cost":0}"#).await["remaining"].clone() };
     for (cost, settled, expected) in [
         (30, r#"{"settled":true,"refunded":1,"extended":0}"#, 970),
-        (130, r#"{"settled":true,"refunded":0,"extended":1}"#, 840),
+        (130, r#"{"settled":true,"refunded":0,"extended":1,"above":{"requests":30}}"#, 840),
     ] {
         let reserved = here.post("/v1/reserve", r#"{"client_key":"user:1","tier":"wide","cost":100}"#).await.json();
         let receipt = reserved["reservation"].as_str().expect("a receipt");
@@ -84,7 +84,7 @@ async fn what_a_node_reserved_of_its_share_only_that_node_settles() {
     };
     for (cost, settled, expected) in [
         (0, r#"{"settled":true,"refunded":1,"extended":0}"#, 5),
-        (7, r#"{"settled":true,"refunded":0,"extended":1}"#, 17),
+        (7, r#"{"settled":true,"refunded":0,"extended":1,"above":{"requests":2}}"#, 17),
     ] {
         let reserved = here.post("/v1/reserve", one).await.json();
         assert_eq!(reserved["mode"], "local", "{reserved}");

@@ -82,6 +82,39 @@ async fn a_reservation_is_extended_and_settled_per_meter() {
 }
 
 #[tokio::test]
+async fn answers_name_the_meter_of_every_rule() {
+    let rules = "key_by: client_key
+rules:
+  - { name: requests, limit: { requests: 100, window: 1h, algorithm: fixed_window } }
+  - { name: output, meter: output_tokens, limit: { amount: 50, window: 1h, algorithm: fixed_window } }
+  - name: credits
+    meter: { input_tokens: 1, output_tokens: 4 }
+    limit: { amount: 1000, window: 1h, algorithm: fixed_window }";
+    let rig = Rig::start(rules);
+    let answer = rig.client().await.check(metered(&[("output_tokens", 40)])).await.unwrap().into_inner();
+    assert_eq!((answer.rule.as_str(), answer.meter.as_str()), ("output", "output_tokens"));
+    let left = answer.rules.iter().map(|rule| (rule.rule.as_str(), rule.meter.as_str(), rule.remaining));
+    let expected = [
+        ("requests", "", Some(99)),
+        ("output", "output_tokens", Some(10)),
+        ("credits", "input_tokens+4*output_tokens", Some(840)),
+    ];
+    assert_eq!(left.collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn what_a_limit_counts_no_further_is_reported() {
+    let rules = "rules: [{ name: output, key_by: client_key, meter: output_tokens, max_debt: 100, limit: { amount: 500, window: 366d } }]";
+    let rig = Rig::start(rules);
+    let reservation = reserve(&rig, &[("output_tokens", 50)]).await;
+    let request = SettleRequest { reservation, cost: None, costs: costs(&[("output_tokens", 700)]) };
+    let settled = rig.client().await.settle(request).await.unwrap().into_inner();
+    assert_eq!(settled.above, costs(&[("output_tokens", 650)]));
+    let [left] = settled.uncharged.as_slice() else { panic!("one rule: {settled:?}") };
+    assert_eq!((left.rule.as_str(), left.units), ("output", 100));
+}
+
+#[tokio::test]
 async fn bad_amounts_meters_and_receipts_have_codes_and_charge_nothing() {
     let (rig, other) = (Rig::start(RULES), Rig::start(RULES));
     let receipt = reserve(&rig, &[("output_tokens", 0)]).await;

@@ -44,7 +44,8 @@ async fn ask(rig: &Rig, client: &str, call: ReservationCall) -> Result<Value, St
         }
         "settle" => {
             let answer = grpc.settle(SettleRequest { reservation, cost, costs }).await?.into_inner();
-            json!({ "settled": answer.settled, "refunded": answer.refunded, "extended": answer.extended })
+            let (refunded, extended, above) = (answer.refunded, answer.extended, answer.above);
+            json!({ "settled": answer.settled, "refunded": refunded, "extended": extended, "above": above })
         }
         "renew" => {
             json!({ "renewed": grpc.renew_slot(RenewSlotRequest { slot: reservation }).await?.into_inner().renewed })

@@ -233,3 +233,33 @@ async fn a_rule_that_refuses_while_the_store_is_away_says_why() {
     let reply = caller.reply().await;
     assert!(reply.contains("closed\r\n") && reply.contains("error_code\r\n$17\r\nstore_unavailable\r\n"), "{reply}");
 }
+
+/// Names and values of every rule, after those of the rule that decided.
+#[tokio::test]
+async fn answers_name_what_is_left_per_meter_and_rule() {
+    let rig = Rig::with(|config, _| {
+        let rules = "key_by: client_key
+rules:
+  - { name: requests, limit: { requests: 100, window: 1h, algorithm: fixed_window } }
+  - { name: output, meter: output_tokens, limit: { amount: 50, window: 1h, algorithm: fixed_window } }
+";
+        std::fs::write(config.rules.as_ref().unwrap(), rules).unwrap();
+    });
+    let mut caller = rig.caller().await;
+    let check = command(&["TG.CHECK", "client_key=a", "COST", "output_tokens", "40"]);
+    let words = |reply: String| reply.lines().filter(|line| !line.starts_with('$')).collect::<Vec<_>>().join(" ");
+    caller.send(&check).await;
+    let reply = words(caller.reply().await);
+    assert!(reply.starts_with("*24 allowed :1 limit :50 remaining :10 "), "{reply}");
+    let rules = "meter output_tokens rules *2 *8 rule requests allowed :1 limit :100 remaining :99 *10 rule output allowed :1 \
+                 limit :50 remaining :10 meter output_tokens";
+    assert!(reply.ends_with(rules), "{reply}");
+    caller.send(&command(&["HELLO", "3"])).await;
+    caller.reply().await;
+    caller.send(&check).await;
+    let reply = words(caller.reply().await);
+    assert!(reply.starts_with("%12 allowed #f ") && reply.contains("rules *2 %4 rule requests allowed #t"), "{reply}");
+    caller.send(&command(&["TG.CHECK", "client_key=a"])).await;
+    let reply = words(caller.reply().await);
+    assert!(reply.starts_with("%10 ") && !reply.contains("meter"), "one rule of requests: {reply}");
+}

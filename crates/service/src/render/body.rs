@@ -1,12 +1,14 @@
 //! The JSON object of a decision, and how JSON is appended to a buffer.
 
+use std::io::Write as _;
+
 use tollgate_core::{LimitKind, Span, Wait};
 use tollgate_engine::{DecidedBy, Decision, Reason, Ruling, Verdict};
 use tollgate_rules::MeterSpec;
 use tollgate_ruleset::Rule;
 
 use super::retry::RetryHint;
-use super::{Detail, Dialect, Policy, RenderInput};
+use super::{Detail, Dialect, Policy, RenderInput, meter_of};
 
 /// Appends the object.
 #[inline]
@@ -41,8 +43,8 @@ pub(super) fn write_members(input: &RenderInput<'_>, detail: Detail, out: &mut V
         Some(policy) => string(out, policy.name),
         None => out.extend_from_slice(b"null"),
     }
-    if let Some(rule) = input.rule.filter(|rule| rule.spec.meter != MeterSpec::Requests) {
-        write_meter(rule, out);
+    if let Some(meter) = input.rule.and_then(meter_of) {
+        write_meter(meter, out);
     }
     if detail == Detail::Full {
         out.extend_from_slice(b",\"mode\":\"");
@@ -156,19 +158,10 @@ fn write_rulings(decision: &Decision, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// The meter that the numbers of a rule count: a name, or weighted names as rules write them.
-fn write_meter(rule: &Rule, out: &mut Vec<u8>) {
+/// The meter that the numbers of a rule count. Names of meters hold nothing that JSON escapes.
+fn write_meter(meter: &MeterSpec, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"meter\":\"");
-    for (index, (meter, weight)) in rule.spec.meter.weights().enumerate() {
-        if index > 0 {
-            out.push(b'+');
-        }
-        if weight > 1 {
-            number(out, weight);
-            out.push(b'*');
-        }
-        escaped(out, meter);
-    }
+    let _ = write!(out, "{meter}"); // a vector grows
     out.push(b'"');
 }
 
@@ -180,8 +173,8 @@ fn write_ruling(rule: &Rule, ruling: &Ruling, out: &mut Vec<u8>) {
     number_or_null(out, policy.as_ref().map(|policy| policy.limit));
     out.extend_from_slice(b",\"remaining\":");
     write_remaining(policy.as_ref(), ruling.decided_by, out);
-    if rule.spec.meter != MeterSpec::Requests {
-        write_meter(rule, out);
+    if let Some(meter) = meter_of(rule) {
+        write_meter(meter, out);
     }
     match ruling.outcome.map(|outcome| outcome.wait) {
         Some(Wait::For(wait)) => {

@@ -24,6 +24,7 @@ mod retry;
 
 use tollgate_core::{Limit, LimitKind, Quota, Span, Time};
 use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
+use tollgate_rules::MeterSpec;
 use tollgate_ruleset::Rule;
 
 pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
@@ -33,6 +34,11 @@ pub use self::style::HeaderStyles;
 
 use self::retry::RetryHint;
 use crate::reply::{HeaderFields, Reply};
+
+/// What a rule counts, if that is not requests; shown as answers name it.
+pub fn meter_of(rule: &Rule) -> Option<&MeterSpec> {
+    Some(&rule.spec.meter).filter(|meter| **meter != MeterSpec::Requests)
+}
 
 /// Replaces status, fields and body of `reply` with the decision. An invalid request yields [`ProblemDetails`].
 pub fn write_decision(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, reply: &mut Reply) {
