@@ -50,6 +50,11 @@ pub async fn eventually<T>(what: &str, within: Duration, mut ask: impl AsyncFnMu
     }
 }
 
+/// Waits until `is_so`, without blocking the tasks of a runtime. Panics with `what` after `within`.
+pub async fn until_async(what: &str, within: Duration, mut is_so: impl AsyncFnMut() -> bool) {
+    eventually(what, within, async || is_so().await.then_some(())).await;
+}
+
 /// Sleeps.
 #[expect(clippy::disallowed_methods, reason = "the home of real waiting in tests of real processes")]
 pub fn pause(span: Duration) {

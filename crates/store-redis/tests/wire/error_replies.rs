@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
 use tollgate_core::Span;
+use tollgate_lab::patience::Watch;
 use tollgate_lab::redis::RedisServer;
 use tollgate_store::StoreErrorKind::{Indeterminate, Refused, Unavailable};
 use tollgate_store_redis::breaker::Phase;
@@ -11,7 +11,7 @@ use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::{ErrorCode, Login, Password, Redirect, RedisConfig};
 
-use crate::rig::{PATIENT, config, consume, recovered, request, take, until, used, warm};
+use crate::rig::{CONNECTS_APART, PATIENT, config, consume, recovered, request, take, until, used, warm};
 
 const WITHIN: Span = Span::from_millis(25);
 
@@ -32,11 +32,12 @@ async fn f22_forgotten_scripts_are_sent_once_per_loss() {
         .collect();
     let mut client = server.client();
     let mut flushes = 0;
-    while callers.iter().any(|caller| !caller.is_finished()) {
+    let flush = || {
         client.call(&["SCRIPT", "FLUSH"]);
         flushes += 1;
-        sleep(Duration::from_millis(5)).await;
-    }
+        callers.iter().all(|caller| caller.is_finished())
+    };
+    until("all callers are done", flush).await;
     for caller in callers {
         caller.await.unwrap();
     }
@@ -60,7 +61,8 @@ async fn f23_full_memory_is_reported_and_nothing_is_written() {
     }
     assert_eq!(primary.health().phase, Phase::Open);
     assert_eq!(primary.stats().errors_of(ErrorCode::OutOfMemory), 5);
-    sleep(Duration::from_millis(600)).await;
+    let probes = primary.stats().probes;
+    until("the server is probed", || primary.stats().probes >= probes + 3).await;
     assert_eq!(primary.health().phase, Phase::Open, "probes run the real script");
     client.call(&["CONFIG", "SET", "maxmemory", "0"]);
     recovered(&primary).await;
@@ -73,17 +75,18 @@ async fn f27_a_server_busy_with_a_script_of_others_is_left_alone() {
     let primary = warm(config(server.port())).await;
     let mut other = server.client();
     let busy = tokio::task::spawn_blocking(move || other.call(&["EVAL", "while true do end", "0"]));
-    sleep(Duration::from_millis(50)).await;
-    let mut kinds = Vec::new();
+    let mut third = server.client();
+    until("the server is busy", || third.call(&["GET", "x"]).error_word() == Some(b"BUSY")).await;
     for _ in 0..8 {
         let error = take(&primary, consume(1), WITHIN).await.unwrap_err();
-        kinds.push(error.kind);
-        sleep(Duration::from_millis(5)).await;
+        assert!(matches!(error.kind, Unavailable | Indeterminate), "{error}");
     }
-    assert!(kinds.iter().all(|kind| matches!(kind, Unavailable | Indeterminate)), "{kinds:?}");
     until("open", || primary.health().phase == Phase::Open).await;
+    // A probe of the connection that is there, or a new connection, whose handshake is refused.
+    let attempts = || primary.stats().probes + primary.stats().connects;
+    let before = attempts();
+    until("the server is asked again", || attempts() >= before + 3).await;
     assert!(primary.stats().errors_of(ErrorCode::Busy) > 0);
-    sleep(Duration::from_millis(300)).await;
     assert!(!busy.is_finished(), "the script still runs");
     server.client().call(&["SCRIPT", "KILL"]);
     busy.await.unwrap();
@@ -141,8 +144,9 @@ async fn f30_too_many_clients_is_saturation_and_no_storm() {
     let config = RedisConfig { within: Span::from_millis(200), ..config(server.port()) };
     let primary = crate::rig::start(config);
     until("open", || primary.health().phase == Phase::Open).await;
-    sleep(Duration::from_secs(1)).await;
-    assert!(primary.stats().connects <= 20, "{}", primary.stats().connects);
+    let (watch, connects) = (Watch::start(), primary.stats().connects);
+    until("six further attempts", || primary.stats().connects >= connects + 6).await;
+    assert!(watch.elapsed() >= 5 * CONNECTS_APART, "six attempts within {:?}", watch.elapsed());
     assert!(primary.stats().errors_of(ErrorCode::MaxClients) > 0, "{:?}", primary.health());
     drop(clients);
     recovered(&primary).await;

@@ -8,6 +8,7 @@ mod clocks;
 mod cluster;
 mod error_replies;
 mod faults;
+mod lies;
 mod proxy;
 mod rig;
 mod tls;

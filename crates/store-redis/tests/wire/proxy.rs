@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// The fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
     Pass,
     /// Replies are lost, requests are not.
@@ -31,6 +31,8 @@ pub enum Mode {
     Garbage,
     /// An unexpected reply comes first.
     Extra,
+    /// These bytes instead of the next reply; then the connection stays open and silent.
+    Lie(Vec<u8>),
     /// Connections are closed as soon as they are made.
     HangUp,
 }
@@ -126,7 +128,7 @@ async fn carry_replies(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mode: Ar
     loop {
         let length = from.read(&mut chunk).await.ok().filter(|length| *length > 0)?;
         let bytes = &chunk[..length];
-        let present = *mode.lock();
+        let present = mode.lock().clone();
         match present {
             Mode::DropReplies | Mode::Hole => {}
             Mode::CutReply => {
@@ -148,6 +150,11 @@ async fn carry_replies(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mode: Ar
                 *mode.lock() = Mode::Pass;
                 to.write_all(b"+OK\r\n").await.ok()?;
                 to.write_all(bytes).await.ok()?;
+            }
+            Mode::Lie(lie) => {
+                *mode.lock() = Mode::Pass;
+                to.write_all(&lie).await.ok()?;
+                std::future::pending::<()>().await; // the client is the one that ends the connection
             }
             _ => to.write_all(bytes).await.ok()?,
         }

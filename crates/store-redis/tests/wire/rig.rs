@@ -16,6 +16,9 @@ use tollgate_store_redis::{HostPort, Primary, RedisConfig, RedisContext, StoreUr
 /// Long enough for any healthy server.
 pub const PATIENT: Span = Span::from_secs(5);
 
+/// Attempts to connect are at least so far apart, unless a connection worked in between.
+pub const CONNECTS_APART: Duration = Duration::from_millis(50);
+
 pub fn config(port: u16) -> RedisConfig {
     RedisConfig::new(StoreUrl::single(HostPort::new("127.0.0.1", port)))
 }
