@@ -4,6 +4,7 @@
 
 mod decisions;
 mod extensions;
+mod model;
 mod nodes;
 mod oracle;
 mod rig;
