@@ -55,10 +55,11 @@ pub async fn serve<A: WebApp>(read: Vec<u8>, stream: Stream, peer: &Peer, contex
         .keep_alive_timeout(PING_TIMEOUT);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Rewound::new(read, stream)), service));
     let mut ending = None;
+    let stall_limit = limits.body_timeout.max(limits.write_timeout);
     loop {
         let (is_active, is_open) = (activity.is_active(), activity.is_open());
         let limit = match ending {
-            _ if is_active => limits.body_timeout.max(limits.write_timeout),
+            _ if is_active => stall_limit,
             // Responses that wait for their next bytes, such as events. Pings tell whether the client is there.
             _ if is_open => PING_INTERVAL,
             // hyper would wait for the client to close; a client that does not is cut off.
@@ -69,14 +70,18 @@ pub async fn serve<A: WebApp>(read: Vec<u8>, stream: Stream, peer: &Peer, contex
             true => Instant::now(),
             false => activity.last().max(ending.unwrap_or(activity.start)),
         };
+        let due = since + limit;
+        // A request that opens meanwhile has less time than an idle connection.
+        let look_again = due.min(Instant::now() + stall_limit);
         tokio::select! {
             _ = connection.as_mut() => return, // an error concerns only the client
             () = drain.begun(), if ending.is_none() => {
                 ending = Some(Instant::now());
                 connection.as_mut().graceful_shutdown();
             }
-            () = sleep_until(since + limit) => {
+            () = sleep_until(look_again) => {
                 match ending {
+                    _ if look_again < due => {}
                     _ if activity.last() > since || (is_open && !is_active) => {} // a request moved meanwhile
                     _ if is_active => return, // the client does not read its responses
                     Some(_) => return,
