@@ -34,6 +34,13 @@ enum Turn {
     Repeated,
 }
 
+/// What became of a request's turn in the queues of leaky buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QueueTurn {
+    Taken,
+    GivenUp,
+}
+
 /// How long a store remembers that a reservation was settled or extended: callers without a response retry within
 /// seconds. A receipt that comes back later refunds nothing twice, but may charge twice: once more for what it was
 /// settled above its estimate.
@@ -83,10 +90,25 @@ impl<S: Store> Engine<S> {
     /// While limits are [off](Enforcement::Off) nothing changes: the estimate stays charged until time returns it, and
     /// slots expire after their time to live.
     pub async fn settle_costs(&self, reservation: Reservation, actual: &[(&str, u64)]) -> Result<Settled, StoreError> {
+        self.settle_after(QueueTurn::Taken, reservation, actual).await
+    }
+
+    /// Settles a request that left before its turn in a queue: it gives its place back, if it was the last one. The others
+    /// have their turns already, and those do not change.
+    pub async fn leave_queues(&self, reservation: Reservation, actual: &[(&str, u64)]) -> Result<Settled, StoreError> {
+        self.settle_after(QueueTurn::GivenUp, reservation, actual).await
+    }
+
+    async fn settle_after(
+        &self,
+        turn: QueueTurn,
+        reservation: Reservation,
+        actual: &[(&str, u64)],
+    ) -> Result<Settled, StoreError> {
         if self.enforcement() == Enforcement::Off {
             return Ok(Settled::default());
         }
-        let Turn::First(turn, now) = self.take_turn(&reservation).await? else {
+        let Turn::First(once, now) = self.take_turn(&reservation).await? else {
             return Ok(Settled { repeated: true, ..Settled::default() });
         };
         let actual = reservation.costs.replaced(actual);
@@ -96,7 +118,11 @@ impl<S: Store> Engine<S> {
         for entry in entries {
             let (charged, used) = (entry.charged(), entry.units(&actual));
             // Without a change of the amounts the charges stay as they are.
-            let used = if used == entry.units(&estimate) { charged } else { used };
+            let used = match turn {
+                QueueTurn::GivenUp if entry.is_place() => 0,
+                _ if used == entry.units(&estimate) => charged,
+                _ => used,
+            };
             if entry.slot().is_none() && used > charged {
                 extra.extend(entry.charge(Ask::Force(used - charged)));
             }
@@ -105,7 +131,7 @@ impl<S: Store> Engine<S> {
         let mut settlement = Settlement::new(self.rules(), number, now, local);
         let settled = self.give_and_take(&back, &extra, &mut settlement).await;
         self.observe_settlement(settlement);
-        if let (Err(error), Some(turn)) = (&settled, turn)
+        if let (Err(error), Some(turn)) = (&settled, once)
             && error.kind.charged_nothing()
         {
             let _ = self.give_back_to(local, &[*turn]).await; // nothing was charged: a retry must be the first again

@@ -19,6 +19,7 @@ mod frames;
 mod framing;
 mod grpc;
 mod http2_attacks;
+mod leaky_bucket;
 mod limits;
 mod llm;
 mod llm_overrun;
