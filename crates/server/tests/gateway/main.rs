@@ -26,6 +26,7 @@ mod llm_overrun;
 mod model;
 mod overload;
 mod priorities;
+mod protection;
 mod refusals;
 mod retries;
 mod rig;
@@ -38,6 +39,7 @@ mod tls;
 mod upgrade;
 mod upstream_faults;
 mod upstreams;
+mod websocket_frames;
 #[path = "../grpc/wire.rs"]
 #[allow(dead_code, reason = "shared with the tests of gRPC")]
 mod wire;
