@@ -1,7 +1,7 @@
 //! Reservations: charge estimates now, settle the real amounts later, and hold slots in between.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Enforcement, Limit, Receipt, Request, Sharing, SlotId, Span, Time};
+use tollgate_core::{Ask, Charge, Enforcement, Limit, Outcome, Receipt, Request, Sharing, SlotId, Span, Time};
 use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Outcomes, Store};
 
@@ -117,6 +117,11 @@ impl Reserved {
     /// The slot it holds, if it is one of a concurrency rule.
     pub(crate) fn slot(&self) -> Option<SlotId> {
         self.pieces.first()?.slot
+    }
+
+    /// Whether it is a place in a queue.
+    pub(crate) fn is_place(&self) -> bool {
+        self.pieces.first().is_some_and(|piece| matches!(piece.limit, Limit::Queue(_)))
     }
 
     /// A charge on the same bucket.
@@ -241,26 +246,55 @@ fn share(charges: &mut Charges) {
     }
 }
 
+/// Which receipts of a request are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeping {
+    Nothing,
+    /// Places in queues, which are given back if the caller leaves before its turn. Not those of leases.
+    Queues,
+    All,
+}
+
+impl Keeping {
+    /// Slots are held with everything beside them.
+    fn held(charges: &Charges) -> Keeping {
+        let any = |is_kept: fn(&Charge) -> bool| charges.charges.iter().any(is_kept);
+        match () {
+            () if any(|charge| matches!(charge.ask, Ask::Hold(_))) => Keeping::All,
+            () if any(|charge| Keeping::Queues.keeps(charge)) => Keeping::Queues,
+            () => Keeping::Nothing,
+        }
+    }
+
+    fn keeps(self, charge: &Charge) -> bool {
+        let is_direct = matches!(charge.sharing, Sharing::Exact | Sharing::Local);
+        match self {
+            Keeping::Nothing => false,
+            Keeping::Queues => is_direct && matches!(charge.limit, Limit::Queue(_)),
+            Keeping::All => true,
+        }
+    }
+}
+
 impl<S: Store> Engine<S> {
     /// Decides a request and, if it passes, keeps the receipts of its charges. The costs of the request are estimates
     /// until they are [settled](Engine::settle); an estimate of 0 charges nothing until then.
     pub async fn reserve(&self, request: &Request<'_>) -> (Decision, Option<Reservation>) {
-        self.reserve_if(request, |_| true).await
+        self.reserve_if(request, |_| Keeping::All).await
     }
 
     /// Decides a request that runs in this process and, if it passes and holds slots, keeps them until the reservation is
     /// [released](Engine::release). A request without slots is decided as [`decide`](Engine::decide) does it: with
-    /// leases, and without receipts.
+    /// leases, and without receipts but those of its places in queues.
     pub async fn hold(&self, request: &Request<'_>) -> (Decision, Option<Reservation>) {
-        let holds = |charges: &Charges| charges.charges.iter().any(|charge| matches!(charge.ask, Ask::Hold(_)));
-        self.reserve_if(request, holds).await
+        self.reserve_if(request, Keeping::held).await
     }
 
     /// Keeps receipts only if `keeps` says so for the charges of the request.
     async fn reserve_if(
         &self,
         request: &Request<'_>,
-        keeps: impl Fn(&Charges) -> bool,
+        keeps: impl Fn(&Charges) -> Keeping,
     ) -> (Decision, Option<Reservation>) {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
@@ -272,11 +306,12 @@ impl<S: Store> Engine<S> {
         if let Err(skipped) = read {
             let decision = self.decide_skipped(pinned, skipped);
             self.observe(requests, &decision, &[]);
-            let reservation = (decision.is_allowed() && keeps(&charges)).then(|| Reservation::uncharged(request));
+            let reservation =
+                (decision.is_allowed() && keeps(&charges) == Keeping::All).then(|| Reservation::uncharged(request));
             return (decision, reservation);
         }
-        let is_kept = keeps(&charges);
-        if is_kept {
+        let keeping = keeps(&charges);
+        if keeping == Keeping::All {
             share(&mut charges);
         }
         let mut outcomes = Outcomes::new();
@@ -284,7 +319,7 @@ impl<S: Store> Engine<S> {
         if let Ok(first) = taken {
             taken = Ok(self.ask_other_shards(&pinned, requests, &mut charges, &mut outcomes, first).await);
         }
-        if taken.is_err() && self.merge_shards(&pinned, requests, &mut charges) && is_kept {
+        if taken.is_err() && self.merge_shards(&pinned, requests, &mut charges) && keeping == Keeping::All {
             share(&mut charges);
         }
         let costs = ReservedCosts::of(request);
@@ -299,8 +334,9 @@ impl<S: Store> Engine<S> {
                 fallen.decision
             }
         };
-        let reservation = (decision.is_allowed() && is_kept).then(|| {
-            let kept = charges.charges.iter().zip(&outcomes).filter(|(_, outcome)| outcome.allowed);
+        let reservation = (decision.is_allowed() && keeping != Keeping::Nothing).then(|| {
+            let is_kept = |(charge, outcome): &(&Charge, &Outcome)| outcome.allowed && keeping.keeps(charge);
+            let kept = charges.charges.iter().zip(&outcomes).filter(is_kept);
             let entries = kept.filter_map(|(charge, outcome)| {
                 let (_, prices) = prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;
                 let (own, shadow) = (charge.sharing == Sharing::Local, !charge.is_enforced());

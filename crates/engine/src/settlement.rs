@@ -47,6 +47,13 @@ enum Turn {
     Repeated,
 }
 
+/// What became of a request's turn in the queues of leaky buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QueueTurn {
+    Taken,
+    GivenUp,
+}
+
 /// How long callers may present a receipt. After that its estimate stays charged.
 pub const SETTLE_WITHIN: Span = Span::from_secs(24 * 3600);
 
@@ -137,11 +144,26 @@ impl<S: Store> Engine<S> {
     /// While limits are [off](Enforcement::Off) nothing changes: the estimate stays charged until time returns it, and
     /// slots expire after their time to live.
     pub async fn settle_costs(&self, reservation: Reservation, actual: &[(&str, u64)]) -> Result<Settled, StoreError> {
+        self.settle_after(QueueTurn::Taken, reservation, actual).await
+    }
+
+    /// Settles a request that left before its turn in a queue: it gives its place back, if it was the last one. The others
+    /// have their turns already, and those do not change.
+    pub async fn leave_queues(&self, reservation: Reservation, actual: &[(&str, u64)]) -> Result<Settled, StoreError> {
+        self.settle_after(QueueTurn::GivenUp, reservation, actual).await
+    }
+
+    async fn settle_after(
+        &self,
+        turn: QueueTurn,
+        reservation: Reservation,
+        actual: &[(&str, u64)],
+    ) -> Result<Settled, StoreError> {
         if self.enforcement() == Enforcement::Off {
             return Ok(Settled::default());
         }
         let actual = reservation.costs.replaced(actual);
-        let Turn::First(turn, now) = self.take_turn(&reservation, &actual).await? else {
+        let Turn::First(once, now) = self.take_turn(&reservation, &actual).await? else {
             return Ok(Settled { repeated: true, ..Settled::default() });
         };
         let above = reservation.excess(&actual);
@@ -149,8 +171,12 @@ impl<S: Store> Engine<S> {
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
         for entry in entries {
-            let (charged, used) = (entry.charged(), entry.used(&estimate, &actual));
-            let missing = entry.missing(&estimate, &actual);
+            let charged = entry.charged();
+            let used = match turn {
+                QueueTurn::GivenUp if entry.is_place() => 0,
+                _ => entry.used(&estimate, &actual),
+            };
+            let missing = if used > charged { entry.missing(&estimate, &actual) } else { 0 };
             if missing > 0 {
                 extra.extend(entry.charge(Ask::Force(missing)));
             }
@@ -159,7 +185,7 @@ impl<S: Store> Engine<S> {
         let mut settlement = Settlement::new(self.rules(), number, now, local);
         let settled = self.give_and_take(&back, &extra, &mut settlement).await;
         self.observe_settlement(settlement);
-        if let (Err(error), Some(turn)) = (&settled, turn)
+        if let (Err(error), Some(turn)) = (&settled, once)
             && error.kind.charged_nothing()
         {
             let _ = self.give_back_to(local, &[*turn]).await; // nothing was charged: a retry must be the first again

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use smallvec::SmallVec;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tollgate_core::Clock;
 use tollgate_cost::llm::LlmDialect;
 use tollgate_identity::{CertificateNames, Evidence, Identifier};
@@ -24,6 +24,7 @@ use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
 use crate::grpc_refusal::{grpc_refusal, is_grpc};
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
+use crate::queue_place::QueuePlace;
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
 use crate::refusal_body::{RefusalStyle, RefusalText, respond};
 use crate::request_head::{ForwardedFor, HeadStyle, rebuild_head};
@@ -215,7 +216,7 @@ impl GatewayState {
         let delay = Duration::from_nanos(decision.delay().nanos());
         drop(decision);
         if !delay.is_zero() {
-            sleep(delay).await; // a place in the queue of a leaky bucket: the rule bounds it
+            QueuePlace::new(&mut held, &mut settlement).wait(delay).await;
         }
 
         let admitted = Box::pin(route.upstream.protection.admit(class.rank, &method)).await;
@@ -268,7 +269,7 @@ impl GatewayState {
         if priced.is_settled() {
             return Box::pin(self.service.hold_estimates(&request)).await;
         }
-        if self.service.has_slots() {
+        if self.service.has_holds() {
             return Box::pin(self.service.hold(&request)).await;
         }
         let requests = [request];

@@ -14,6 +14,7 @@
 //! | `fuzzing` | what must hold for any bytes |
 //! | `explain` | what the routes make of a request, without sending it |
 //! | `asked_request` | what rules see of a request |
+//! | `queue_place` | the wait for a turn in the queue of a leaky bucket |
 //! | `traceparent` | the trace that a request belongs to |
 //! | `refusal`, `refusal_body`, `template`, `grpc_refusal` | responses of the gateway's own |
 //! | `request_record`, `access_log`, `metrics` | what became of each request |
@@ -28,6 +29,7 @@ pub mod fuzzing;
 mod gateway;
 mod grpc_refusal;
 mod metrics;
+mod queue_place;
 mod refusal;
 mod refusal_body;
 mod request_head;

@@ -110,6 +110,7 @@ fn compile_part(
     let plan = attributes.find(spec::PLAN);
     set.quotas |= rules.iter().any(|rule| rule.is_quota());
     set.slots |= rules.iter().any(|rule| rule.is_concurrency());
+    set.queues |= rules.iter().any(|rule| rule.is_queue());
     set.dated_overrides |= directories.are_dated();
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
     let tiers = directories.tiers().next().is_some();

@@ -72,6 +72,7 @@ pub struct RuleSet {
     dated_overrides: bool,
     quotas: bool,
     slots: bool,
+    queues: bool,
     /// Rules by the owner of their buckets. Made at the first use: only receipts name a rule by its owner.
     by_owner: OnceLock<FastMap<u64, RuleId>>,
 }
@@ -198,6 +199,7 @@ impl RuleSet {
             dated_overrides: false,
             quotas: false,
             slots: false,
+            queues: false,
             by_owner: OnceLock::new(),
         }
     }
@@ -240,6 +242,12 @@ impl RuleSet {
     #[inline]
     pub fn has_slots(&self) -> bool {
         self.slots
+    }
+
+    /// True if some rule delays requests instead of refusing them.
+    #[inline]
+    pub fn has_queues(&self) -> bool {
+        self.queues
     }
 
     /// True if decisions depend on the wall clock: some override has a start or an end, some client changes its plan at

@@ -123,6 +123,12 @@ impl Rule {
         self.spec.limit.as_ref().is_some_and(|limit| limit.algorithm == LimitAlgorithm::Concurrency)
     }
 
+    /// True if the rule delays requests.
+    pub(super) fn is_queue(&self) -> bool {
+        let delays = |limit: &LimitSpec| limit.algorithm == LimitAlgorithm::LeakyBucket && limit.max_delay_ns.is_some();
+        self.spec.limit.as_ref().is_some_and(delays)
+    }
+
     /// True if the rule is enforced; a shadow rule is only reported.
     pub fn is_enforced(&self) -> bool {
         self.spec.mode == Enforcement::Enforce

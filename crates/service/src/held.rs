@@ -28,14 +28,17 @@ pub struct HeldRequest(mpsc::Sender<HeldCommand>);
 enum HeldCommand {
     Extend(HeldAmounts, oneshot::Sender<bool>),
     Settle(HeldAmounts),
+    Leave(HeldAmounts),
 }
 
 impl Service {
-    /// Decides a request that runs in this process. What it holds is returned if a concurrency rule applies.
+    /// Decides a request that runs in this process. What it holds is returned if a concurrency rule applies, or if it
+    /// waits for its turn in a queue.
     pub async fn hold(self: &Arc<Self>, request: &Request<'_>) -> (Decision, Option<HeldRequest>) {
         let start = self.clock.now();
         let (decision, reservation) = self.engine.hold(&request.holding(random_slot())).await;
         self.record_latency(start);
+        let reservation = reservation.filter(|held| held.slot().is_some() || !decision.delay().is_zero());
         (decision, reservation.map(|reservation| HeldRequest::start(self.clone(), reservation)))
     }
 
@@ -48,9 +51,10 @@ impl Service {
         (decision, reservation.map(|reservation| HeldRequest::start(self.clone(), reservation)))
     }
 
-    /// True if some rule limits concurrency: then requests that run in this process have something to hold.
-    pub fn has_slots(&self) -> bool {
-        self.engine.rules().rules.has_slots()
+    /// True if some rule limits concurrency or delays: then requests that run in this process may have something to hold.
+    pub fn has_holds(&self) -> bool {
+        let generation = self.engine.rules();
+        generation.rules.has_slots() || generation.rules.has_queues()
     }
 }
 
@@ -75,6 +79,11 @@ impl HeldRequest {
         // Full only while extensions wait, and the sender of those has ended with the request.
         let _ = self.0.try_send(HeldCommand::Settle(actual));
     }
+
+    /// Ends the request before its turn in a queue: its place is given back, and the rest is settled at these amounts.
+    pub fn leave(self, actual: HeldAmounts) {
+        let _ = self.0.try_send(HeldCommand::Leave(actual)); // nothing was extended yet
+    }
 }
 
 /// Owns the receipts of a request until it ends.
@@ -93,11 +102,11 @@ async fn hold(service: Arc<Service>, mut reservation: Reservation, mut commands:
         };
         match command {
             Some(HeldCommand::Extend(more, reply)) => {
-                let more: Vec<(&str, u64)> = more.iter().map(|(meter, amount)| (meter.as_str(), *amount)).collect();
-                let granted = service.engine.extend_held(&mut reservation, &more).await.unwrap_or(false);
+                let granted = service.engine.extend_held(&mut reservation, &named(&more)).await.unwrap_or(false);
                 let _ = reply.send(granted); // the request may have ended meanwhile
             }
             Some(HeldCommand::Settle(actual)) => return settle(&service, reservation, &actual).await,
+            Some(HeldCommand::Leave(actual)) => return leave(&service, reservation, &actual).await,
             None => return settle(&service, reservation, &[]).await,
         }
     }
@@ -105,6 +114,14 @@ async fn hold(service: Arc<Service>, mut reservation: Reservation, mut commands:
 
 /// Without an answer of the store, slots expire by themselves, and estimates stay charged.
 async fn settle(service: &Service, reservation: Reservation, actual: &[(String, u64)]) {
-    let actual: Vec<(&str, u64)> = actual.iter().map(|(meter, amount)| (meter.as_str(), *amount)).collect();
-    let _ = service.engine.settle_costs(reservation, &actual).await;
+    let _ = service.engine.settle_costs(reservation, &named(actual)).await;
+}
+
+/// Without an answer of the store, the place stays taken until its turn has passed.
+async fn leave(service: &Service, reservation: Reservation, actual: &[(String, u64)]) {
+    let _ = service.engine.leave_queues(reservation, &named(actual)).await;
+}
+
+fn named(amounts: &[(String, u64)]) -> Vec<(&str, u64)> {
+    amounts.iter().map(|(meter, amount)| (meter.as_str(), *amount)).collect()
 }

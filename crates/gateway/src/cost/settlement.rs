@@ -105,6 +105,13 @@ impl CostSettlement {
         (!amounts.is_empty()).then(|| held.extend(amounts))
     }
 
+    /// The request ends before its turn in a queue, and gives its place back.
+    pub(crate) fn leave(mut self) {
+        if let Some(held) = self.held.take() {
+            held.leave(named(&self.amounts()).collect());
+        }
+    }
+
     /// Every meter with what was counted; those that are not here keep what was reserved.
     fn amounts(&mut self) -> MeterAmounts {
         match self.progress {

@@ -25,6 +25,7 @@ mod guide;
 mod http2_attacks;
 mod issuer;
 mod key_server;
+mod leaky_bucket;
 mod limits;
 mod listener_tls;
 mod llm;
@@ -33,6 +34,7 @@ mod model;
 mod overload;
 mod priorities;
 mod proofs;
+mod protection;
 mod refusal_fields;
 mod refusals;
 mod remote_keys;
@@ -51,6 +53,7 @@ mod upgrade;
 mod upstream_faults;
 mod upstream_tls;
 mod upstreams;
+mod websocket_frames;
 #[path = "../grpc/wire.rs"]
 #[allow(dead_code, reason = "shared with the tests of gRPC")]
 mod wire;

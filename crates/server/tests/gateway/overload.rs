@@ -3,9 +3,9 @@
 use crate::app::App;
 use crate::rig::{Caller, Rig, until};
 
-const NO_RULES: &str = "rules: [{ match: { endpoint: /limited }, limit: { requests: 1, window: 1h } }]\n";
+pub const NO_RULES: &str = "rules: [{ match: { endpoint: /limited }, limit: { requests: 1, window: 1h } }]\n";
 
-fn routes(app: &App, options: &str) -> String {
+pub fn routes(app: &App, options: &str) -> String {
     format!(
         "upstreams: {{ api: {{ servers: {}, {options} }} }}
 routes:
@@ -18,20 +18,20 @@ routes:
 }
 
 /// Sends a request, and does not wait for its answer.
-async fn ask(rig: &Rig, path: &str) -> Caller {
+pub async fn ask(rig: &Rig, path: &str) -> Caller {
     let mut caller = rig.connect().await;
     caller.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
     caller
 }
 
 /// A request that the server has, and answers when it is told to.
-async fn occupy(rig: &Rig, app: &App) -> Caller {
+pub async fn occupy(rig: &Rig, app: &App) -> Caller {
     let caller = ask(rig, "/hold").await;
     until(async || !app.seen().is_empty()).await;
     caller
 }
 
-async fn waiting(rig: &Rig) -> u64 {
+pub async fn waiting(rig: &Rig) -> u64 {
     let metrics = rig.metrics().await;
     let line = metrics.lines().find(|line| line.starts_with("tollgate_upstream_waiting{")).unwrap();
     line.rsplit(' ').next().unwrap().parse().unwrap()
