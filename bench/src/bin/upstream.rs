@@ -158,7 +158,7 @@ impl Exchange {
 
     /// Sends what fits into the socket.
     fn send(&mut self) -> io::Result<()> {
-        const ZEROS: [u8; PIECE] = [0; PIECE];
+        static ZEROS: [u8; PIECE] = [0; PIECE];
         while !self.answer.is_empty() || self.zeros > 0 {
             let is_head = !self.answer.is_empty();
             let piece = match is_head {

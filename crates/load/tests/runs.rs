@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate_load::{ErrorKind, LoadPace, LoadPlan, LoadReport, LoadRequest, ProtobufMessage, Target, run};
+use tollgate_load::{ErrorKind, LoadPace, LoadPlan, LoadReport, LoadRequest, ProtobufMessage, Target, WaitMode, run};
 
 /// The reply to the n-th request, counted from 1 over all connections; `None` closes the connection.
 type Answer = fn(u64) -> Option<&'static str>;
@@ -87,6 +87,18 @@ fn every_request_is_answered_and_counted() {
         assert!(report.denied.abs_diff(served / 4) <= 1);
         assert!(report.rate > 0.0 && report.latency.max() >= report.latency.quantile(0.5));
         assert_eq!(report.seconds.len(), 1);
+    }
+}
+
+#[test]
+fn a_generator_that_yields_loses_no_reply() {
+    let (target, count) = server(|_| Some(ALLOWED));
+    for pace in [LoadPace::Closed, LoadPace::Open { per_second: 500.0 }] {
+        let before = count.load(Ordering::Relaxed);
+        let report = load(&target, &LoadPlan { pace, wait: WaitMode::Yield, ..plan() });
+        let served = count.load(Ordering::Relaxed) - before;
+        assert!(served > 0);
+        assert_eq!((report.sent, report.answered, report.errors.total()), (served, served, 0), "{report:?}");
     }
 }
 
