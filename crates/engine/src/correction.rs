@@ -5,7 +5,7 @@ use tollgate_core::{Ask, Charge, Limit, Outcome, Receipt, Time};
 use tollgate_ruleset::Rule;
 use tollgate_store::{StoreError, Taken};
 
-use crate::{Generation, Pinned, UnchargedUnits};
+use crate::{Generation, Pinned};
 
 /// The changes that settling one reservation made.
 #[derive(Debug)]
@@ -45,6 +45,15 @@ pub struct UsageAfter {
     pub used: u64,
     /// Its capacity.
     pub limit: u64,
+}
+
+/// Units that a bucket did not take: a token bucket goes into debt up to a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnchargedUnits {
+    /// The name of the rule.
+    pub rule: String,
+    /// Units of the rule.
+    pub units: u64,
 }
 
 /// Units that a correction gave back or charged.

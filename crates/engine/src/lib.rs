@@ -57,7 +57,7 @@ mod usage;
 mod used_after;
 
 pub use caller_deadline::with_deadline;
-pub use correction::{Correction, Settlement, UnitChange, UsageAfter};
+pub use correction::{Correction, Settlement, UnchargedUnits, UnitChange, UsageAfter};
 pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use extension::Extension;
@@ -67,7 +67,7 @@ pub use matched::MatchedRequests;
 pub use observer::Observer;
 pub use random::random_slot;
 pub use reservation::{RESERVED_MAX, Reservation};
-pub use settlement::{SETTLE_WITHIN, Settled, UnchargedUnits};
+pub use settlement::{SETTLE_WITHIN, Settled};
 pub use single_decision::SingleDecision;
 pub use sleep::{RealTime, Sleep};
 pub use usage::{RuleUsage, UsageError};

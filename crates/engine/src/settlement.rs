@@ -12,7 +12,7 @@ use tollgate_core::{
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::reservation::{Reservation, Reserved, ReservedCosts};
-use crate::{Engine, Settlement};
+use crate::{Engine, Settlement, UnchargedUnits};
 
 /// The effect of settling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,15 +27,6 @@ pub struct Settled {
     pub above: SmallVec<[(Box<str>, u64); 2]>,
     /// Units above the reservation that rules did not charge.
     pub uncharged: Vec<UnchargedUnits>,
-}
-
-/// Units that a bucket did not take: a token bucket goes into debt up to a bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnchargedUnits {
-    /// The name of the rule.
-    pub rule: String,
-    /// Units of the rule.
-    pub units: u64,
 }
 
 /// Whether this call is the first to settle a reservation.

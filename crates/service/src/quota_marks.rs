@@ -201,7 +201,7 @@ mod tests {
         for _ in 0..3 {
             let reservation = node.reserve(10).await;
             assert_eq!(node.counts(), [(50, 1), (100, 1)]);
-            node.engine.settle(reservation, 1).await.unwrap();
+            node.engine.settle(reservation, 0).await.unwrap();
         }
         node.clock.advance(DAY);
         node.engine.settle(node.reserve(6).await, 0).await.unwrap();
