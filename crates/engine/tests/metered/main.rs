@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
+mod concurrent;
 mod decisions;
 mod extensions;
 mod model;
