@@ -1,11 +1,14 @@
-//! The charges of one decision, and the rules that they are of.
+//! The charges of one decision, and the rules that they are of: from a request to the digest of each bucket, its limit,
+//! and what is asked of it.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Enforcement, Purpose, Request};
+use tollgate_core::{Ask, Charge, Enforcement, Limit, LimitError, Purpose, Request, Time};
+use tollgate_rules::spec::{Align, Unmetered};
 
-use super::RuleSet;
-use super::facts::RequestError;
+use super::facts::{RequestError, RequestFacts};
+use super::matching::{Candidates, Exemptions};
 use super::rule::{Rule, RuleId};
+use super::{CompiledNamespace, RuleSet};
 
 /// The charges of one decision: one per bucket, and the rules that apply with their charges.
 ///
@@ -106,6 +109,109 @@ impl Charges {
     }
 }
 
+impl RuleSet {
+    /// Adds the charges of one request to `charges`. Pure: the same request, time and random number give the same
+    /// charges. Several requests that are added to the same `charges` are decided together, all or nothing.
+    ///
+    /// An invalid request is an error and adds nothing.
+    pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
+        let number = charges.next_request();
+        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
+        if let Some(domain) = &namespace.domain {
+            let sink = charges.sink(number);
+            return domain.collect(self, &namespace.descriptor(request, wall), &[], sink);
+        }
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.sink(number)));
+        }
+        self.charge_rules(namespace, request, wall, charges.sink(number))
+    }
+
+    #[inline]
+    fn charge_rules(
+        &self,
+        namespace: &CompiledNamespace,
+        request: &Request<'_>,
+        wall: Time,
+        sink: ChargeSink<'_>,
+    ) -> Result<(), RequestError> {
+        let mut facts = RequestFacts::new(namespace, wall);
+        facts.gather(namespace, request, self.secret)?;
+        namespace.know_meters(request)?;
+        if request.purpose == Purpose::Mention {
+            return Ok(());
+        }
+        collect(self, namespace, request, &facts, wall, sink)
+    }
+
+    /// Adds the charges of requests that are decided together. In a domain of Envoy files, the rule of one request may
+    /// replace the rules of others.
+    pub fn charges_of_all(
+        &self,
+        requests: &[Request<'_>],
+        wall: Time,
+        charges: &mut Charges,
+    ) -> Result<(), RequestError> {
+        let [first, _, ..] = requests else {
+            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
+        };
+        let mut replaced = SmallVec::new();
+        let namespace = |request: &Request<'_>| self.namespaces.get(request.namespace);
+        let domain = |request: &Request<'_>| namespace(request)?.domain.as_deref();
+        // Only domains have rules that replace those of other requests.
+        if domain(first).is_none() {
+            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
+        }
+        for request in requests {
+            if let Some(domain) = domain(request) {
+                domain.add_replaced(self, request, &mut replaced);
+            }
+        }
+        requests.iter().try_for_each(|request| match namespace(request).zip(domain(request)) {
+            Some((namespace, domain)) => {
+                let number = charges.next_request();
+                domain.collect(self, &namespace.descriptor(request, wall), &replaced, charges.sink(number))
+            }
+            None => self.charges(request, wall, charges),
+        })
+    }
+}
+
+/// Adds the charges of every rule that applies.
+#[inline]
+fn collect(
+    set: &RuleSet,
+    namespace: &CompiledNamespace,
+    request: &Request<'_>,
+    facts: &RequestFacts<'_>,
+    wall: Time,
+    mut sink: ChargeSink<'_>,
+) -> Result<(), RequestError> {
+    let mut matched: SmallVec<[&Rule; 16]> = SmallVec::new();
+    let mut candidates = Candidates::new();
+    namespace.index.find(facts, namespace.rules.start, &mut candidates);
+    for rule in candidates.iter().filter_map(|id| set.rule(*id)) {
+        if rule.conditions.hold(facts) {
+            matched.push(rule);
+        }
+    }
+    let terms = sink.terms();
+    let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
+    for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
+        match charge_of(rule, request, facts, wall, terms) {
+            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, factor) => {}
+            RuleEvaluation::Charge(..) => return Err(RequestError::mixed(&rule.name)),
+            RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
+            RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
+            RuleEvaluation::Unmetered if rule.spec.unmetered == Unmetered::Reject => {
+                return Err(RequestError::missing_meter(&rule.name, &rule.meters));
+            }
+            RuleEvaluation::Missing | RuleEvaluation::NoSlot | RuleEvaluation::Unmetered => {}
+        }
+    }
+    Ok(())
+}
+
 /// Adds the charges of one request.
 pub(super) struct ChargeSink<'a> {
     charges: &'a mut Charges,
@@ -158,5 +264,138 @@ pub(super) struct ChargeTerms {
 impl ChargeTerms {
     pub(super) fn enforcement(self, rule: &Rule) -> Enforcement {
         if self.shadowed { Enforcement::Shadow } else { rule.enforcement() }
+    }
+}
+
+/// The result of evaluating a matching rule.
+pub(super) enum RuleEvaluation {
+    /// The charge, and the units that the rule charges per unit of its meter.
+    Charge(Charge, u64),
+    /// The rule, or the client's override of it, sets no limit.
+    Unlimited,
+    /// A key part is missing.
+    Missing,
+    /// It counts slots, and the request has none.
+    NoSlot,
+    /// The request carries none of its meters.
+    Unmetered,
+    /// The limit of the request is invalid.
+    BadLimit(LimitError),
+}
+
+impl RuleEvaluation {
+    /// Whether the rule applies to the request.
+    pub(super) fn applies(&self) -> bool {
+        matches!(self, RuleEvaluation::Charge(..) | RuleEvaluation::Unlimited)
+    }
+}
+
+/// Evaluates a matching rule. Not inlined: it is long, and has two callers on the hot path.
+#[inline(never)]
+pub(super) fn charge_of(
+    rule: &Rule,
+    request: &Request<'_>,
+    facts: &RequestFacts<'_>,
+    wall: Time,
+    terms: ChargeTerms,
+) -> RuleEvaluation {
+    let Some(mut limit) = rule.limit else { return RuleEvaluation::Unlimited };
+    let Some(mut hasher) = rule.key(facts) else { return RuleEvaluation::Missing };
+    let other = facts.overrides.of(rule, wall);
+    if other.is_some_and(|other| other.is_unlimited()) {
+        return RuleEvaluation::Unlimited;
+    }
+    if let Some(other) = other {
+        limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
+    }
+    if let Some(asked) = request.limit.filter(|_| rule.spec.accept_limits) {
+        match rule.accept(asked, &mut hasher) {
+            Ok(asked) => limit = asked.unwrap_or(limit),
+            Err(error) => return RuleEvaluation::BadLimit(error),
+        }
+    }
+    if let Some(quota) = &rule.quota {
+        limit = quota.at(limit, |id| facts.value(id), |start| rule.granted(facts, start, wall), wall);
+    }
+    if rule.reserved_by.is_some() {
+        limit = rule.unreserved(limit, facts);
+    }
+    let mut chosen = None;
+    if rule.shards() > 1 && !terms.whole {
+        // A slot is renewed and released later, so its id chooses the shard.
+        let random = request.slot.map_or(terms.random, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
+        let shard = random % rule.shards();
+        chosen = Some(shard);
+        hasher.word(shard);
+        limit = rule.shard(limit, shard);
+    }
+    let Some(amount) = rule.metered(request) else { return RuleEvaluation::Unmetered };
+    let factor = rule.factor(facts);
+    let Some(ask) = rule.ask(&limit, request, amount.saturating_mul(factor)) else { return RuleEvaluation::NoSlot };
+    let bucket = hasher.finish();
+    if rule.spec.limit.as_ref().is_some_and(|spec| spec.align == Align::Key) {
+        limit = rule.aligned(limit, bucket);
+    }
+    let soft = rule.soft_at(&limit);
+    if let Some(soft) = soft {
+        limit = limit.with_debt(soft.excess);
+    }
+    let charge = Charge {
+        bucket,
+        limit,
+        ask,
+        enforcement: terms.enforcement(rule),
+        count_denied: rule.spec.count_denied,
+        soft,
+        owner: rule.owner,
+        identity: if terms.identities { rule.identity(facts, chosen) } else { 0 },
+        sharing: rule.sharing,
+    };
+    RuleEvaluation::Charge(charge, factor)
+}
+
+impl Rule {
+    /// The limit without the slots that are reserved for more important requests than this one.
+    pub(super) fn unreserved(&self, limit: Limit, facts: &RequestFacts<'_>) -> Limit {
+        let reserved = self.spec.limit.as_ref().and_then(|spec| spec.reserved.as_ref());
+        match (reserved, self.reserved_by) {
+            (Some(reserved), Some(attribute)) if facts.value(attribute) != Some(reserved.class.as_str()) => {
+                let shared = reserved.shared(limit.capacity());
+                limit.with_requests(shared, shared).unwrap_or(limit)
+            }
+            _ => limit,
+        }
+    }
+
+    /// What the rule charges per unit of its meter.
+    pub(super) fn factor(&self, facts: &RequestFacts<'_>) -> u64 {
+        let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
+        case.map_or(1, |(_, cost)| *cost)
+    }
+
+    /// The amount of the rule's meter; `None` if the request carries none of it.
+    #[inline]
+    pub(super) fn metered(&self, request: &Request<'_>) -> Option<u64> {
+        match self.meters.is_empty() {
+            true => Some(request.cost),
+            false => self.weighed(request),
+        }
+    }
+
+    fn weighed(&self, request: &Request<'_>) -> Option<u64> {
+        let carried = self.meters.iter().filter_map(|(name, weight)| Some((request.amount(name)?, *weight)));
+        // `requests` is carried by every request: alone it does not make a request one of this meter.
+        let named = self.meters.iter().any(|(name, _)| name != Request::REQUESTS && request.amount(name).is_some());
+        let sum = |total: u64, (amount, weight): (u64, u64)| total.saturating_add(amount.saturating_mul(weight));
+        (named || self.counts_only_requests()).then(|| carried.fold(0, sum))
+    }
+
+    /// The meters that it counts besides `requests`.
+    pub(super) fn meter_names(&self) -> Vec<String> {
+        self.meters.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn counts_only_requests(&self) -> bool {
+        self.meters.iter().all(|(name, _)| name == Request::REQUESTS)
     }
 }

@@ -3,9 +3,9 @@
 use tollgate_core::{Charge, Limit, Request, SlotId, Time};
 use tollgate_rules::spec::Enforcement;
 
-use super::charges::ChargeTerms;
+use super::charges::{ChargeTerms, RuleEvaluation, charge_of};
 use super::facts::RequestFacts;
-use super::matching::{Exemptions, RuleEvaluation, attribute_holds, charge_of, endpoint_holds, part_of};
+use super::matching::{Exemptions, attribute_holds, endpoint_holds, part_of};
 use super::rule::Rule;
 use super::{CompiledNamespace, RuleSet};
 use crate::directory::{ActiveGrant, ActiveOverride};

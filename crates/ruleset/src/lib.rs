@@ -2,7 +2,7 @@
 //!
 //! A [`RuleSet`] is compiled from whole [`RuleFile`]s and then only read. For a request it returns the buckets to
 //! charge and their limits. The cost depends on the rules that match, not on all rules: each rule is indexed under its
-//! rarest condition (`index`), and clients and overrides are looked up by identity (`directories`). Nothing here keeps
+//! rarest condition (`matching`), and clients and overrides are looked up by identity (`directories`). Nothing here keeps
 //! state, reads a clock or decides.
 
 mod attributes;
@@ -19,7 +19,6 @@ mod facts;
 mod fast_hash;
 mod fingerprint;
 mod granting;
-mod index;
 mod input;
 mod lookup;
 mod matching;
@@ -33,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use tollgate_core::{Attribute, Owner, Purpose, Request, Secret, Time};
+use tollgate_core::{Attribute, Owner, Request, Secret, Time};
 use tollgate_rules::Normalize;
 use tollgate_rules::envoy::EnvoyDomain;
 use tollgate_rules::path::EscapedSlash;
@@ -54,11 +53,10 @@ pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleBody, RuleId};
 
 use self::attributes::{AttrId, Attributes};
-use self::charges::ChargeSink;
 use self::directories::BoundDirectories;
-use self::domain::{DescriptorRequest, DomainIndex, ReplacedRules};
+use self::domain::{DescriptorRequest, DomainIndex};
 use self::facts::RequestFacts;
-use self::index::LayeredIndex;
+use self::matching::LayeredIndex;
 use self::normalized::NormalizedValues;
 use crate::fast_hash::FastMap;
 
@@ -131,6 +129,11 @@ impl CompiledNamespace {
             Normalize::None => None,
             form => NormalizedValues::new(form, request),
         }
+    }
+
+    /// The request as a domain of Envoy files reads it: the descriptor is in its custom attributes.
+    fn descriptor<'a>(&'a self, request: &'a Request<'a>, wall: Time) -> DescriptorRequest<'a> {
+        DescriptorRequest { namespace: self, request, wall }
     }
 
     /// Rejects a request with a meter that no rule counts: a misspelt one would never be charged.
@@ -288,73 +291,6 @@ impl RuleSet {
         facts.sent_or_known(AttrId::TIER)
     }
 
-    /// Adds the charges of one request to `charges`. Pure: the same request, time and random number give the same
-    /// charges. Several requests that are added to the same `charges` are decided together, all or nothing.
-    ///
-    /// An invalid request is an error and adds nothing.
-    pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
-        let number = charges.next_request();
-        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
-        if let Some(domain) = &namespace.domain {
-            let sink = charges.sink(number);
-            return domain.collect(self, &DescriptorRequest { namespace, request, wall }, &[], sink);
-        }
-        if let Some(values) = namespace.rewritten(request) {
-            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.sink(number)));
-        }
-        self.charge_rules(namespace, request, wall, charges.sink(number))
-    }
-
-    #[inline]
-    fn charge_rules(
-        &self,
-        namespace: &CompiledNamespace,
-        request: &Request<'_>,
-        wall: Time,
-        sink: ChargeSink<'_>,
-    ) -> Result<(), RequestError> {
-        let mut facts = RequestFacts::new(namespace, wall);
-        facts.gather(namespace, request, self.secret)?;
-        namespace.know_meters(request)?;
-        if request.purpose == Purpose::Mention {
-            return Ok(());
-        }
-        matching::collect(self, namespace, request, &facts, wall, sink)
-    }
-
-    /// Adds the charges of requests that are decided together. In a domain of Envoy files, the rule of one request may
-    /// replace the rules of others.
-    pub fn charges_of_all(
-        &self,
-        requests: &[Request<'_>],
-        wall: Time,
-        charges: &mut Charges,
-    ) -> Result<(), RequestError> {
-        let [first, _, ..] = requests else {
-            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
-        };
-        let mut replaced = ReplacedRules::new();
-        let namespace = |request: &Request<'_>| self.namespaces.get(request.namespace);
-        let domain = |request: &Request<'_>| namespace(request)?.domain.as_deref();
-        // Only domains have rules that replace those of other requests.
-        if domain(first).is_none() {
-            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
-        }
-        for request in requests {
-            if let Some(domain) = domain(request) {
-                domain.add_replaced(self, request, &mut replaced);
-            }
-        }
-        requests.iter().try_for_each(|request| match namespace(request).zip(domain(request)) {
-            Some((namespace, domain)) => {
-                let number = charges.next_request();
-                let descriptor = DescriptorRequest { namespace, request, wall };
-                domain.collect(self, &descriptor, &replaced, charges.sink(number))
-            }
-            None => self.charges(request, wall, charges),
-        })
-    }
-
     /// Attributes of the client of a request from the directories: tier, organisation, the plan at `wall`, and others.
     pub fn client_attributes(&self, request: &Request<'_>, wall: Time) -> Vec<(String, String)> {
         let Some(namespace) = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none())
@@ -387,7 +323,7 @@ impl RuleSet {
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
         if let Some(domain) = &namespace.domain {
-            return domain.explain(self, &DescriptorRequest { namespace, request, wall });
+            return domain.explain(self, &namespace.descriptor(request, wall));
         }
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.explain(request, wall));

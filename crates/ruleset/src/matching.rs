@@ -1,18 +1,25 @@
-//! Matching: evaluates the conditions of the candidates, and makes the charges of the rules that apply: the digest of the
-//! bucket, the limit, and what is asked of it.
+//! Which rules apply to a request: candidates from an index, whose conditions are then checked, without those from which
+//! another rule exempts; and the key of the bucket that each has for it.
+//!
+//! Every rule is stored under the condition that the fewest other rules share (see [`crate::lookup`]). A request looks
+//! up its own values. The results are candidates: the index may return too many, and never too few.
+//!
+//! The index of a namespace has two layers: a large base that generations share, and a small one for rules that
+//! changed.
+
+use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, KeyHasher, Limit, LimitError, Request, Time};
+use tollgate_core::KeyHasher;
+use tollgate_rules::literal::{IndexChoice, LiteralCounts};
 use tollgate_rules::path::PathCase;
-use tollgate_rules::spec::{Align, Missing, Unmetered};
+use tollgate_rules::pattern::{Matcher, Pattern};
+use tollgate_rules::spec::{Enforcement, Missing};
 
-use super::attributes::AttrId;
-use super::charges::{ChargeSink, ChargeTerms};
-use super::facts::{RequestError, RequestFacts};
-use super::index::Candidates;
-use super::rule::{Conditions, Rule};
-use super::{CompiledNamespace, RuleSet};
-use crate::lookup::{IndexedEndpoint, IndexedMatcher, LowercasePath};
+use super::attributes::{AttrId, Attributes};
+use super::facts::RequestFacts;
+use super::rule::{Conditions, Rule, RuleId};
+use crate::lookup::{IndexedEndpoint, IndexedMatcher, LowercasePath, NetworkIndex, RouteIndex, TextIndex};
 
 /// Precedes the value of a fallback attribute: `client_key` if `api_key` is absent. No length is as large.
 const BORROWED: u64 = u64::MAX - 1;
@@ -20,126 +27,192 @@ const BORROWED: u64 = u64::MAX - 1;
 /// Precedes a client key that is an address, in canonical form.
 const ADDRESS: u64 = u64::MAX - 2;
 
-/// Adds the charges of every rule that applies.
-#[inline]
-pub(super) fn collect(
-    set: &RuleSet,
-    namespace: &CompiledNamespace,
-    request: &Request<'_>,
-    facts: &RequestFacts<'_>,
-    wall: Time,
-    mut sink: ChargeSink<'_>,
-) -> Result<(), RequestError> {
-    let mut matched: SmallVec<[&Rule; 16]> = SmallVec::new();
-    let mut candidates = Candidates::new();
-    namespace.index.find(facts, namespace.rules.start, &mut candidates);
-    for rule in candidates.iter().filter_map(|id| set.rule(*id)) {
-        if rule.conditions.hold(facts) {
-            matched.push(rule);
+/// Not in the base, or no longer in the set.
+const NONE: u32 = u32::MAX;
+
+/// The index of one namespace.
+#[derive(Debug, Default)]
+pub(super) struct LayeredIndex {
+    base: Arc<Index>,
+    /// Number of each rule in the base.
+    numbers_in_base: Vec<u32>,
+    /// Index in the namespace of each rule of the base; `None` if nothing moved.
+    moved: Option<Vec<u32>>,
+    /// Rules that the base does not have.
+    recent: Option<Index>,
+    /// Number of rules in `recent`.
+    changes: usize,
+    /// Number of rules in the base.
+    base_len: usize,
+}
+
+impl LayeredIndex {
+    /// Reuses the base of `before`; `numbers_in_base` has the number of each rule in it.
+    pub(super) fn new(
+        before: Option<&LayeredIndex>,
+        rules: &[Rule],
+        numbers_in_base: Vec<u32>,
+        attributes: &Attributes,
+    ) -> LayeredIndex {
+        let numbered = rules.iter().zip(0..).filter(|(rule, _)| rule.spec.mode != Enforcement::Off);
+        let Some(before) = before else {
+            let numbers_in_base =
+                rules.iter().zip(0..).map(|(rule, at)| if rule.spec.mode == Enforcement::Off { NONE } else { at });
+            let (base, numbers_in_base) = (Arc::new(Index::build(numbered, attributes)), numbers_in_base.collect());
+            return LayeredIndex { base, numbers_in_base, base_len: rules.len(), ..LayeredIndex::default() };
+        };
+        let mut moved = vec![NONE; before.base_len];
+        for (number, at) in numbers_in_base.iter().zip(0..) {
+            moved.get_mut(*number as usize).into_iter().for_each(|moved| *moved = at);
+        }
+        let is_recent = |(_, at): &(&Rule, u32)| numbers_in_base.get(*at as usize) == Some(&NONE);
+        let recent: Vec<(&Rule, u32)> = numbered.filter(is_recent).collect();
+        let changes = recent.len();
+        let recent = (changes > 0).then(|| Index::build(recent.into_iter(), attributes));
+        LayeredIndex {
+            base: before.base.clone(),
+            numbers_in_base,
+            moved: Some(moved),
+            recent,
+            changes,
+            base_len: before.base_len,
         }
     }
-    let terms = sink.terms();
-    let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
-    for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
-        match charge_of(rule, request, facts, wall, terms) {
-            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, factor) => {}
-            RuleEvaluation::Charge(..) => return Err(RequestError::mixed(&rule.name)),
-            RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
-            RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
-            RuleEvaluation::Unmetered if rule.spec.unmetered == Unmetered::Reject => {
-                return Err(RequestError::missing_meter(&rule.name, &rule.meters));
+
+    /// Whether the base should be reused for a set of so many rules.
+    pub(super) fn is_worthwhile(&self, rules: usize) -> bool {
+        let most = (rules / 32).max(64);
+        let gone = self.base_len.saturating_sub(rules);
+        self.changes <= most && gone <= most
+    }
+
+    pub(super) fn number_of(&self, rule: usize) -> u32 {
+        self.numbers_in_base.get(rule).copied().unwrap_or(NONE)
+    }
+
+    /// Adds candidates in rule order, without duplicates; `first` is the id of the namespace's first rule.
+    #[inline]
+    pub(super) fn find(&self, facts: &RequestFacts<'_>, first: usize, found: &mut Candidates) {
+        self.base.find(facts, found);
+        if let Some(moved) = &self.moved {
+            found.retain(|id| {
+                id.0 = moved.get(id.0 as usize).copied().unwrap_or(NONE);
+                id.0 != NONE
+            });
+        }
+        if let Some(recent) = &self.recent {
+            recent.find(facts, found);
+        }
+        if found.len() > 1 {
+            found.sort_unstable();
+            found.dedup();
+        }
+        if first > 0 {
+            found.iter_mut().for_each(|id| *id = RuleId(id.0 + first as u32));
+        }
+    }
+}
+
+/// Rules by condition.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Rules without conditions.
+    always: Vec<RuleId>,
+    attributes: Vec<(AttrId, ValueIndex)>,
+    routes: Option<RouteIndex>,
+}
+
+/// Rules stored under one attribute.
+#[derive(Debug)]
+enum ValueIndex {
+    Texts(Box<TextIndex>),
+    Networks(NetworkIndex),
+}
+
+/// Rules that may match.
+pub(super) type Candidates = SmallVec<[RuleId; 32]>;
+
+impl Index {
+    /// Indexes rules by their numbers.
+    pub(super) fn build<'a>(rules: impl Iterator<Item = (&'a Rule, u32)> + Clone, attributes: &Attributes) -> Index {
+        let counts = LiteralCounts::of(rules.clone().map(|(rule, _)| &rule.spec.matches));
+        let mut index = Index::default();
+        let mut routes = Vec::new();
+        let mut by_attribute: Vec<(&str, Vec<StoredPattern<'_>>)> = Vec::new();
+        for (rule, number) in rules {
+            match counts.choose(&rule.spec.matches) {
+                IndexChoice::Always => index.always.push(RuleId(number)),
+                IndexChoice::Attribute(name, matcher) => {
+                    let entry = match by_attribute.iter().position(|(other, _)| *other == name) {
+                        Some(at) => by_attribute.get_mut(at),
+                        None => {
+                            by_attribute.push((name, Vec::new()));
+                            by_attribute.last_mut()
+                        }
+                    };
+                    entry.into_iter().for_each(|(_, patterns)| patterns.extend(wanted(matcher, number)));
+                }
+                IndexChoice::Endpoint(endpoint) if endpoint.any.is_empty() => routes.push((None, number)),
+                IndexChoice::Endpoint(endpoint) => {
+                    routes.extend(endpoint.any.iter().map(|pattern| (Some(&pattern.path), number)));
+                }
             }
-            RuleEvaluation::Missing | RuleEvaluation::NoSlot | RuleEvaluation::Unmetered => {}
+        }
+        index.routes = (!routes.is_empty()).then(|| RouteIndex::new(routes, &counts));
+        index.attributes = by_attribute
+            .into_iter()
+            .filter_map(|(name, patterns)| Some((attributes.find(name)?, ValueIndex::new(name, patterns, &counts))))
+            .collect();
+        index
+    }
+
+    /// Adds candidates; may add duplicates.
+    #[inline]
+    pub(super) fn find(&self, facts: &RequestFacts<'_>, found: &mut Candidates) {
+        found.extend_from_slice(&self.always);
+        let mut add = |id| found.push(RuleId(id));
+        for (id, values) in &self.attributes {
+            match values {
+                ValueIndex::Texts(texts) => {
+                    if let Some(value) = facts.value(*id) {
+                        texts.find(value, &mut add);
+                    }
+                }
+                ValueIndex::Networks(networks) => {
+                    if let Some(bits) = facts.ip() {
+                        networks.find(bits, &mut add);
+                    }
+                }
+            }
+        }
+        if let (Some(routes), Some((_, path))) = (&self.routes, facts.endpoint()) {
+            routes.find(path, &mut add);
         }
     }
-    Ok(())
 }
 
-/// The result of evaluating a matching rule.
-pub(super) enum RuleEvaluation {
-    /// The charge, and the units that the rule charges per unit of its meter.
-    Charge(Charge, u64),
-    /// The rule, or the client's override of it, sets no limit.
-    Unlimited,
-    /// A key part is missing.
-    Missing,
-    /// It counts slots, and the request has none.
-    NoSlot,
-    /// The request carries none of its meters.
-    Unmetered,
-    /// The limit of the request is invalid.
-    BadLimit(LimitError),
+/// A pattern and the rule stored under it; `None` if any value matches.
+type StoredPattern<'a> = (Option<&'a Pattern>, u32);
+
+/// The patterns of which one must match; `None` if any value matches.
+fn wanted(matcher: &Matcher, rule: u32) -> impl Iterator<Item = StoredPattern<'_>> {
+    let present = matcher.any.is_empty().then_some((None, rule));
+    matcher.any.iter().map(move |pattern| (Some(pattern), rule)).chain(present)
 }
 
-impl RuleEvaluation {
-    /// Whether the rule applies to the request.
-    pub(super) fn applies(&self) -> bool {
-        matches!(self, RuleEvaluation::Charge(..) | RuleEvaluation::Unlimited)
-    }
-}
-
-/// Evaluates a matching rule. Not inlined: it is long, and has two callers on the hot path.
-#[inline(never)]
-pub(super) fn charge_of(
-    rule: &Rule,
-    request: &Request<'_>,
-    facts: &RequestFacts<'_>,
-    wall: Time,
-    terms: ChargeTerms,
-) -> RuleEvaluation {
-    let Some(mut limit) = rule.limit else { return RuleEvaluation::Unlimited };
-    let Some(mut hasher) = rule.key(facts) else { return RuleEvaluation::Missing };
-    let other = facts.overrides.of(rule, wall);
-    if other.is_some_and(|other| other.is_unlimited()) {
-        return RuleEvaluation::Unlimited;
-    }
-    if let Some(other) = other {
-        limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
-    }
-    if let Some(asked) = request.limit.filter(|_| rule.spec.accept_limits) {
-        match rule.accept(asked, &mut hasher) {
-            Ok(asked) => limit = asked.unwrap_or(limit),
-            Err(error) => return RuleEvaluation::BadLimit(error),
+impl ValueIndex {
+    fn new<'a>(name: &'a str, patterns: Vec<StoredPattern<'a>>, counts: &LiteralCounts<'a>) -> ValueIndex {
+        if name == "ip" {
+            let network = |(pattern, rule): StoredPattern<'_>| match pattern {
+                Some(Pattern::Cidr(cidr)) => (Some(*cidr), rule),
+                _ => (None, rule),
+            };
+            return ValueIndex::Networks(NetworkIndex::new(patterns.into_iter().map(network)));
         }
+        let text =
+            |(pattern, rule): StoredPattern<'a>| (pattern.and_then(|pattern| counts.literal(name, pattern)), rule);
+        ValueIndex::Texts(Box::new(TextIndex::new(patterns.into_iter().map(text))))
     }
-    if let Some(quota) = &rule.quota {
-        limit = quota.at(limit, |id| facts.value(id), |start| rule.granted(facts, start, wall), wall);
-    }
-    if rule.reserved_by.is_some() {
-        limit = rule.unreserved(limit, facts);
-    }
-    let mut chosen = None;
-    if rule.shards() > 1 && !terms.whole {
-        // A slot is renewed and released later, so its id chooses the shard.
-        let random = request.slot.map_or(terms.random, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
-        let shard = random % rule.shards();
-        chosen = Some(shard);
-        hasher.word(shard);
-        limit = rule.shard(limit, shard);
-    }
-    let Some(amount) = rule.metered(request) else { return RuleEvaluation::Unmetered };
-    let factor = rule.factor(facts);
-    let Some(ask) = rule.ask(&limit, request, amount.saturating_mul(factor)) else { return RuleEvaluation::NoSlot };
-    let bucket = hasher.finish();
-    if rule.spec.limit.as_ref().is_some_and(|spec| spec.align == Align::Key) {
-        limit = rule.aligned(limit, bucket);
-    }
-    let soft = rule.soft_at(&limit);
-    if let Some(soft) = soft {
-        limit = limit.with_debt(soft.excess);
-    }
-    let charge = Charge {
-        bucket,
-        limit,
-        ask,
-        enforcement: terms.enforcement(rule),
-        count_denied: rule.spec.count_denied,
-        soft,
-        owner: rule.owner,
-        identity: if terms.identities { rule.identity(facts, chosen) } else { 0 },
-        sharing: rule.sharing,
-    };
-    RuleEvaluation::Charge(charge, factor)
 }
 
 /// Matching rules that exempt the request from others.
@@ -192,52 +265,6 @@ pub(super) fn attribute_holds(id: AttrId, matcher: &IndexedMatcher, facts: &Requ
 
 pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &RequestFacts<'_>) -> bool {
     facts.endpoint().is_some_and(|(method, path)| matcher.matches(method, path))
-}
-
-impl Rule {
-    /// The limit without the slots that are reserved for more important requests than this one.
-    pub(super) fn unreserved(&self, limit: Limit, facts: &RequestFacts<'_>) -> Limit {
-        let reserved = self.spec.limit.as_ref().and_then(|spec| spec.reserved.as_ref());
-        match (reserved, self.reserved_by) {
-            (Some(reserved), Some(attribute)) if facts.value(attribute) != Some(reserved.class.as_str()) => {
-                let shared = reserved.shared(limit.capacity());
-                limit.with_requests(shared, shared).unwrap_or(limit)
-            }
-            _ => limit,
-        }
-    }
-
-    /// What the rule charges per unit of its meter.
-    pub(super) fn factor(&self, facts: &RequestFacts<'_>) -> u64 {
-        let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
-        case.map_or(1, |(_, cost)| *cost)
-    }
-
-    /// The amount of the rule's meter; `None` if the request carries none of it.
-    #[inline]
-    pub(super) fn metered(&self, request: &Request<'_>) -> Option<u64> {
-        match self.meters.is_empty() {
-            true => Some(request.cost),
-            false => self.weighed(request),
-        }
-    }
-
-    fn weighed(&self, request: &Request<'_>) -> Option<u64> {
-        let carried = self.meters.iter().filter_map(|(name, weight)| Some((request.amount(name)?, *weight)));
-        // `requests` is carried by every request: alone it does not make a request one of this meter.
-        let named = self.meters.iter().any(|(name, _)| name != Request::REQUESTS && request.amount(name).is_some());
-        let sum = |total: u64, (amount, weight): (u64, u64)| total.saturating_add(amount.saturating_mul(weight));
-        (named || self.counts_only_requests()).then(|| carried.fold(0, sum))
-    }
-
-    /// The meters that it counts besides `requests`.
-    pub(super) fn meter_names(&self) -> Vec<String> {
-        self.meters.iter().map(|(name, _)| name.clone()).collect()
-    }
-
-    fn counts_only_requests(&self) -> bool {
-        self.meters.iter().all(|(name, _)| name == Request::REQUESTS)
-    }
 }
 
 impl Rule {

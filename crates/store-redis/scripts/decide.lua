@@ -119,7 +119,7 @@ for bucket = 1, keys do
     local at = due[bucket]
     call('SET', KEYS[bucket], value, 'PXAT', show('%d%03d', (at - at % 1000) / 1000, at % 1000))
   elseif s then
-    -- @include arrival.write
+    -- @include gcra.write
 
 -- @part close
   end

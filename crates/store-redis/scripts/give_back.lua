@@ -36,7 +36,7 @@ while pos <= length do
     queue, cost_s, cost_n, is, xn, ts, tn, bound_s, bound_n, pos = read('<BI5I4I5I4I5I4I5I4', blob, pos)
     if cost_n >= SECOND or xn >= SECOND or tn >= SECOND or bound_n >= SECOND then return {now_s, now_n, 'ARGS'} end
     local s, n = state_s[bucket], state_n[bucket]
-    -- @include arrival.parse
+    -- @include gcra.parse
     if there and (queue == 0 or (s == ts and n == tn)) then
       local ahead, part = s - now_s, n - now_n
       if part < 0 then ahead, part = ahead - 1, part + SECOND end

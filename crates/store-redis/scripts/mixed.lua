@@ -38,7 +38,7 @@ while pos <= length do
       if pos + 26 > length then return {now_s, now_n, 'ARGS'} end
       cost_s, cost_n, tolerance_s, tolerance_n, bound_s, bound_n, pos = read('<I5I4I5I4I5I4', blob, pos)
       if cost_n >= SECOND or tolerance_n >= SECOND or bound_n >= SECOND then return {now_s, now_n, 'ARGS'} end
-      -- @include arrival.look
+      -- @include gcra.look
       elseif kind == 1 then
       -- @include window.read
       -- @include window.parse
@@ -61,7 +61,7 @@ while pos <= length do
       else return {now_s, now_n, 'ARGS'} end
       -- @include decide.effects
         if kind == 0 then
-        -- @include arrival.settle
+        -- @include gcra.settle
         elseif kind == 1 then
         -- @include window.settle
         elseif kind == 2 then
@@ -84,5 +84,5 @@ if keys == 1 and state_s[1] and not held[1] then foreign = foreign + call('EXIST
   elseif due[bucket] then
     call('PEXPIREAT', KEYS[bucket], show('%d%03d', (due[bucket] - due[bucket] % 1000) / 1000, due[bucket] % 1000), 'NX')
   elseif type(held[bucket]) == 'string' and not find(held[bucket], '%D') then
-    -- @include arrival.repair
+    -- @include gcra.repair
 -- @include decide.close

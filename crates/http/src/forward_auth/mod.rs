@@ -23,7 +23,7 @@ use tollgate_config::{AuthSettings, AuthSource};
 use tollgate_net::Peer;
 use tollgate_service::Decision;
 use tollgate_service::data_tokens::DataTokens;
-use tollgate_service::render::{self, ProxyOptions, ResponseOptions};
+use tollgate_service::render::{self, ProxyResponseOptions, ResponseOptions};
 use tollgate_service::{PendingCheck, Reply, Service};
 use tollgate_telemetry::LogThrottle;
 use tollgate_web::{Head, HeaderLookup, PendingResponse};
@@ -159,7 +159,7 @@ impl ForwardAuth {
         };
         let (refused, closed, unreadable) =
             (self.deny_status, self.closed_status, bad_request_status(self.deny_status));
-        let options = ProxyOptions { options, denied: refused, closed, unreadable };
+        let options = ProxyResponseOptions { options, denied: refused, closed, unreadable };
         render::write_proxied(decision, &options, &self.service.render, reply);
     }
 }

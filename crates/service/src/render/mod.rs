@@ -6,33 +6,38 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | `mod` | which parts a response has; the values of a decision that its parts share |
+//! | `mod` | which parts a response has; the values that its parts share; header fields, always valid (RFC 9651) |
 //! | [`style`] | which header fields exist, and their content: one table |
-//! | `fields` | how a value becomes text that a header field may hold |
 //! | `retry` | how long a denied caller should wait |
 //! | `body` | the members of the JSON object |
-//! | `problem` | denials and errors as problem details |
+//! | `problem` | denials and errors: status and problem details |
 //! | `options` | what the server and a call choose |
 
 pub mod style;
 
 mod body;
-mod fields;
 mod options;
 mod problem;
 mod retry;
 
+use std::io::Write;
+
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
 use tollgate_core::{Limit, LimitKind, Quota, Span, Time};
 use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
 use tollgate_rules::MeterSpec;
 use tollgate_ruleset::Rule;
 
-pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyOptions, RenderConfig, ResponseOptions};
-pub use self::problem::ProblemDetails;
+pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyResponseOptions, RenderConfig, ResponseOptions};
+pub use self::problem::{DenialText, ProblemDetails, denial_text, write_denial, write_problem};
 pub use self::retry::Jitter;
 pub use self::style::HeaderStyles;
 
+use self::body::number;
+use self::problem::{append_denial, denial_status};
 use self::retry::RetryHint;
+use self::style::{HeaderField, HeaderItem, HeaderPart, PolicySelector};
 use crate::reply::{HeaderFields, Reply};
 
 /// What a rule counts, if that is not requests; shown as answers name it.
@@ -58,42 +63,10 @@ pub fn write_decision(decision: &Decision, options: &ResponseOptions, config: &R
     body::write(&input, body);
 }
 
-/// Appends a denial by status, for a response that another server writes: its header fields and its body. Returns the
-/// status.
-pub fn write_denial(
-    decision: &Decision,
-    options: &ResponseOptions,
-    config: &RenderConfig,
-    fields: &mut HeaderFields,
-    body: &mut Vec<u8>,
-) -> u16 {
-    let input = RenderInput::of(decision, options, config);
-    let status = denial_status(&input, options, config);
-    append_denial(&input, status, options.media, config, fields, body);
-    status
-}
-
-/// What a denial says, for a body of another form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DenialText<'a> {
-    /// Stable, for programs.
-    pub code: &'a str,
-    /// For people.
-    pub message: String,
-}
-
-/// The code and the message that [`write_denial`] writes.
-pub fn denial_text<'a>(decision: &'a Decision, options: &ResponseOptions, config: &RenderConfig) -> DenialText<'a> {
-    match &decision.verdict {
-        Verdict::Invalid(error) => DenialText { code: error.code, message: error.message.to_string() },
-        _ => problem::denial_text(&RenderInput::of(decision, options, config)),
-    }
-}
-
 /// Fills `reply` for a proxy, which reads only the status: 200 without a body, or the configured status of a denial. An
 /// invalid request yields [`ProblemDetails`] with the status `unreadable`.
-pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderConfig, reply: &mut Reply) {
-    let ProxyOptions { options, denied, closed, unreadable } = *asked;
+pub fn write_proxied(decision: &Decision, asked: &ProxyResponseOptions, config: &RenderConfig, reply: &mut Reply) {
+    let ProxyResponseOptions { options, denied, closed, unreadable } = *asked;
     if let Verdict::Invalid(error) = &decision.verdict {
         return write_problem(&ProblemDetails { status: unreadable, ..ProblemDetails::from(&**error) }, reply);
     }
@@ -108,36 +81,6 @@ pub fn write_proxied(decision: &Decision, asked: &ProxyOptions, config: &RenderC
     append_fields(&input, config, fields);
 }
 
-/// The status of a denial without a store, and of one that sheds load: 429 is for limits of the caller.
-const UNAVAILABLE: u16 = 503;
-/// The status of a denial by a limit.
-const LIMITED: u16 = 429;
-
-fn denial_status(input: &RenderInput<'_>, options: &ResponseOptions, config: &RenderConfig) -> u16 {
-    let status = match input.retry {
-        _ if input.is_unavailable() => UNAVAILABLE,
-        RetryHint::Never if !input.is_used_up() => config.never_status,
-        _ => LIMITED,
-    };
-    match options.limited_status {
-        Some(other) if status == LIMITED => other,
-        _ => status,
-    }
-}
-
-fn append_denial(
-    input: &RenderInput<'_>,
-    status: u16,
-    media: Media,
-    config: &RenderConfig,
-    fields: &mut HeaderFields,
-    body: &mut Vec<u8>,
-) {
-    append_common_fields(Some(media), fields);
-    append_fields(input, config, fields);
-    problem::write_denial(input, status, config.denial_detail, body);
-}
-
 /// Appends the header fields alone, for a response that another server writes.
 pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, out: &mut HeaderFields) {
     if !matches!(decision.verdict, Verdict::Invalid(_)) {
@@ -148,12 +91,12 @@ pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &Re
 #[inline]
 fn append_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut HeaderFields) {
     if let RetryHint::After { header, .. } = input.retry {
-        out.push_with("Retry-After", |out| body::number(out, header));
+        out.push_with("Retry-After", |out| number(out, header));
     }
     if input.is_unavailable() {
         return; // the state of the caller's limits is unknown, or not the reason
     }
-    fields::write(config.headers, input.decision.wall, input.shown().as_ref(), input.policies(), out);
+    write_fields(config.headers, input.decision.wall, input.shown().as_ref(), input.policies(), out);
 }
 
 /// Appends the JSON object alone, as in a batch.
@@ -162,14 +105,6 @@ pub fn write_body(decision: &Decision, options: &ResponseOptions, config: &Rende
         Verdict::Invalid(error) => problem::write(&ProblemDetails::from(&**error), out),
         _ => body::write(&RenderInput::of(decision, options, config), out),
     }
-}
-
-/// Replaces status, fields and body of `reply` with an error.
-pub fn write_problem(problem: &ProblemDetails<'_>, reply: &mut Reply) {
-    let Reply { status, fields, body, .. } = reply.emptied();
-    *status = problem.status;
-    append_common_fields(Some(Media::Problem), fields);
-    problem::write(problem, body);
 }
 
 fn append_common_fields(media: Option<Media>, fields: &mut HeaderFields) {
@@ -355,3 +290,133 @@ fn scaled(units: u64, by: u64, of: u64) -> u64 {
     let scaled = u128::from(units) * u128::from(by) / u128::from(of.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
+
+/// The largest integer of a structured field: fifteen digits.
+const INTEGER_MAX: u64 = 999_999_999_999_999;
+
+/// Adds the fields of all `styles`; none without a deciding policy.
+fn write_fields<'a>(
+    styles: HeaderStyles,
+    now: Time,
+    deciding: Option<&Policy<'_>>,
+    every: impl Iterator<Item = Policy<'a>> + Clone,
+    fields: &mut HeaderFields,
+) {
+    let Some(deciding) = deciding else { return };
+    for field in styles.iter().flat_map(|style| style.fields) {
+        if applies(field, every.clone()) && (deciding.reset.is_some() || !tells_reset(field)) {
+            fields.push_with(field.name, |out| write_field(field, now, deciding, every.clone(), out));
+        }
+    }
+}
+
+/// Whether the field is the time of the reset, which a quota for ever does not have.
+fn tells_reset(field: &HeaderField) -> bool {
+    let mut parts = field.runs.iter().flat_map(|(_, item)| item.iter());
+    parts.any(|(_, part)| matches!(part, HeaderPart::ResetIn | HeaderPart::ResetAt))
+}
+
+fn applies<'a>(field: &HeaderField, mut every: impl Iterator<Item = Policy<'a>>) -> bool {
+    match field.runs {
+        [(PolicySelector::Window(window), _)] => every.any(|policy| policy.window == Some(*window)),
+        _ => true,
+    }
+}
+
+#[inline]
+fn write_field<'a>(
+    field: &HeaderField,
+    now: Time,
+    deciding: &Policy<'_>,
+    every: impl Iterator<Item = Policy<'a>> + Clone,
+    out: &mut Vec<u8>,
+) {
+    let start = out.len();
+    let mut add = |policy: &Policy<'_>, item: HeaderItem| {
+        if out.len() > start {
+            out.extend_from_slice(b", ");
+        }
+        item.iter().for_each(|(before, part)| write_part(*part, before, policy, now, out));
+    };
+    for (selector, item) in field.runs {
+        match selector {
+            PolicySelector::Deciding => add(deciding, item),
+            PolicySelector::Every => every.clone().for_each(|policy| add(&policy, item)),
+            PolicySelector::Window(window) => {
+                let mut within = every.clone().filter(|policy| policy.window == Some(*window));
+                within.next().iter().for_each(|policy| add(policy, item));
+            }
+        }
+    }
+}
+
+#[inline]
+fn write_part(part: HeaderPart, before: &str, policy: &Policy<'_>, now: Time, out: &mut Vec<u8>) {
+    let value = match part {
+        HeaderPart::Quota => Some(policy.quota),
+        HeaderPart::Window => policy.window,
+        HeaderPart::Burst => (policy.limit != policy.quota).then_some(policy.limit),
+        HeaderPart::Limit => Some(policy.limit),
+        HeaderPart::Remaining => Some(policy.remaining),
+        HeaderPart::Used => Some(policy.used),
+        HeaderPart::Next => policy.next.map(Span::secs_ceil),
+        HeaderPart::NextOrZero => Some(policy.next.map_or(0, Span::secs_ceil)),
+        HeaderPart::ResetIn => policy.reset.map(Span::secs_ceil),
+        HeaderPart::ResetAt => policy.reset.map(|reset| now.after(reset).secs_ceil()),
+        HeaderPart::Name | HeaderPart::Resource | HeaderPart::Unit | HeaderPart::Partition => {
+            return write_text(part, before, policy, out);
+        }
+    };
+    if let Some(value) = value {
+        out.extend_from_slice(before.as_bytes());
+        number(out, value.min(INTEGER_MAX));
+    }
+}
+
+fn write_text(part: HeaderPart, before: &str, policy: &Policy<'_>, out: &mut Vec<u8>) {
+    let (text, partition) = match part {
+        HeaderPart::Name => (Some(policy.name), None),
+        HeaderPart::Resource => return visible(out, policy.resource, false),
+        HeaderPart::Unit => (policy.unit, None),
+        _ => (None, policy.partition),
+    };
+    if text.is_none() && partition.is_none() {
+        return;
+    }
+    out.extend_from_slice(before.as_bytes());
+    if let Some(text) = text {
+        out.push(b'"');
+        visible(out, text, true);
+        out.push(b'"');
+    }
+    if let Some(bytes) = partition {
+        out.push(b':');
+        let _ = EncoderWriter::new(&mut *out, &STANDARD).write_all(bytes); // a Vec takes everything
+        out.push(b':');
+    }
+}
+
+/// Appends text as visible ASCII. Names from rules files are always ASCII; other characters of rules built in code are
+/// percent-encoded.
+#[inline]
+fn visible(out: &mut Vec<u8>, text: &str, quoted: bool) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if text.bytes().all(plain) {
+        return out.extend_from_slice(text.as_bytes());
+    }
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' if quoted => out.extend_from_slice(&[b'\\', byte]),
+            b' '..=b'~' => out.push(byte),
+            _ => {
+                let digits = [byte >> 4, byte & 15].into_iter().filter_map(|digit| HEX.get(usize::from(digit)));
+                out.push(b'%');
+                out.extend(digits);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

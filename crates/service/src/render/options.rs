@@ -67,7 +67,7 @@ pub struct ResponseOptions {
 
 /// How a proxy wants its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProxyOptions {
+pub struct ProxyResponseOptions {
     /// The options of any call.
     pub options: ResponseOptions,
     /// The status of a denial.

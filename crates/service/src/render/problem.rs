@@ -1,11 +1,12 @@
-//! Problem details (RFC 9457): the body where the status is not 200.
+//! Denials and errors where the status is not 200: the status, and problem details (RFC 9457) as the body.
 
-use tollgate_engine::{Decision, Ruling};
+use tollgate_engine::{Decision, Ruling, Verdict};
 use tollgate_ruleset::{RequestError, Rule};
 
 use super::body::{escaped, number, string, write_members, write_retry};
 use super::retry::RetryHint;
-use super::{DenialText, Detail, RenderInput};
+use super::{Detail, Media, RenderConfig, RenderInput, ResponseOptions, append_common_fields, append_fields};
+use crate::reply::{HeaderFields, Reply};
 
 /// An error, for people and for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,14 @@ impl<'a> From<&'a RequestError> for ProblemDetails<'a> {
     }
 }
 
+/// Replaces status, fields and body of `reply` with an error.
+pub fn write_problem(problem: &ProblemDetails<'_>, reply: &mut Reply) {
+    let Reply { status, fields, body, .. } = reply.emptied();
+    *status = problem.status;
+    append_common_fields(Some(Media::Problem), fields);
+    write(problem, body);
+}
+
 /// Appends the object of an error.
 pub(super) fn write(problem: &ProblemDetails<'_>, out: &mut Vec<u8>) {
     let ProblemDetails { status, code, title, detail, field } = *problem;
@@ -47,6 +56,68 @@ pub(super) fn write(problem: &ProblemDetails<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// Appends a denial by status, for a response that another server writes: its header fields and its body. Returns the
+/// status.
+pub fn write_denial(
+    decision: &Decision,
+    options: &ResponseOptions,
+    config: &RenderConfig,
+    fields: &mut HeaderFields,
+    body: &mut Vec<u8>,
+) -> u16 {
+    let input = RenderInput::of(decision, options, config);
+    let status = denial_status(&input, options, config);
+    append_denial(&input, status, options.media, config, fields, body);
+    status
+}
+
+/// What a denial says, for a body of another form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DenialText<'a> {
+    /// Stable, for programs.
+    pub code: &'a str,
+    /// For people.
+    pub message: String,
+}
+
+/// The code and the message that [`write_denial`] writes.
+pub fn denial_text<'a>(decision: &'a Decision, options: &ResponseOptions, config: &RenderConfig) -> DenialText<'a> {
+    match &decision.verdict {
+        Verdict::Invalid(error) => DenialText { code: error.code, message: error.message.to_string() },
+        _ => text_of(&RenderInput::of(decision, options, config)),
+    }
+}
+
+/// The status of a denial without a store, and of one that sheds load: 429 is for limits of the caller.
+const UNAVAILABLE: u16 = 503;
+/// The status of a denial by a limit.
+const LIMITED: u16 = 429;
+
+pub(super) fn denial_status(input: &RenderInput<'_>, options: &ResponseOptions, config: &RenderConfig) -> u16 {
+    let status = match input.retry {
+        _ if input.is_unavailable() => UNAVAILABLE,
+        RetryHint::Never if !input.is_used_up() => config.never_status,
+        _ => LIMITED,
+    };
+    match options.limited_status {
+        Some(other) if status == LIMITED => other,
+        _ => status,
+    }
+}
+
+pub(super) fn append_denial(
+    input: &RenderInput<'_>,
+    status: u16,
+    media: Media,
+    config: &RenderConfig,
+    fields: &mut HeaderFields,
+    body: &mut Vec<u8>,
+) {
+    append_common_fields(Some(media), fields);
+    append_fields(input, config, fields);
+    write_object(input, status, config.denial_detail, body);
+}
+
 /// Type and title of a denial by a limit (draft-ietf-httpapi-ratelimit-headers).
 const QUOTA_EXCEEDED: &[u8] = b"{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
     \"title\":\"Quota exceeded\",\"status\":";
@@ -56,7 +127,7 @@ const REDUCED_CAPACITY: &[u8] =
     \"title\":\"Service unavailable\",\"status\":";
 
 /// Appends the object of a denial: the problem members, then those of the plain response that `detail` selects.
-pub(super) fn write_denial(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
+fn write_object(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
     let cause = DenialCause::of(input);
     out.extend_from_slice(if input.is_unavailable() { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
     number(out, status.into());
@@ -88,7 +159,7 @@ pub(super) fn write_denial(input: &RenderInput<'_>, status: u16, detail: Detail,
 }
 
 /// The code and the message of a denial.
-pub(super) fn denial_text<'a>(input: &RenderInput<'a>) -> DenialText<'a> {
+fn text_of<'a>(input: &RenderInput<'a>) -> DenialText<'a> {
     let cause = DenialCause::of(input);
     let mut message = Vec::new();
     write_message(cause, input.retry, &mut message);

@@ -2,7 +2,8 @@
 //!
 //! `gcra.lua`, `mixed.lua` and `give_back.lua` are the scripts. A line `-- @include log.write` stands for the part
 //! `write` of `log.lua`, which begins after the line `-- @part write` and ends before the next such line. Parts are
-//! pasted, not called: a function call in Lua costs more than most of them do.
+//! pasted, not called: a function call in Lua costs more than most of them do. A script with parts ends before the first
+//! line that begins with `-- @part`.
 
 use std::sync::LazyLock;
 
@@ -60,7 +61,7 @@ const GIVE_BACK: &str = lua!("give_back");
 /// The files with parts.
 const FILES: &[(&str, &str)] = &[
     ("decide", lua!("decide")),
-    ("arrival", lua!("arrival")),
+    ("gcra", GCRA),
     ("window", lua!("window")),
     ("counter", lua!("counter")),
     ("log", lua!("log")),
@@ -96,9 +97,14 @@ fn text_of(script: Script, clock: Clock) -> &'static str {
 fn assemble(clock: &str) -> [String; 3] {
     [GCRA, MIXED, GIVE_BACK].map(|script| {
         let mut text = String::new();
-        paste(script, clock, &mut text);
+        paste(without_parts(script), clock, &mut text);
         text
     })
+}
+
+/// A script without the parts in its file.
+fn without_parts(text: &str) -> &str {
+    text.find("\n-- @part").and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// Appends a text with its includes replaced.

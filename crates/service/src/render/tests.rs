@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("../../../../testkit/vectors/headers.json")).unwrap()
+    serde_json::from_str(include_str!("../../../testkit/vectors/headers.json")).unwrap()
 }
 
 fn policy(vector: &Value) -> Policy<'_> {
@@ -34,7 +34,7 @@ fn policy(vector: &Value) -> Policy<'_> {
 
 fn render(style: &str, now: Time, policies: &[Policy<'_>]) -> BTreeMap<String, String> {
     let mut fields = HeaderFields::default();
-    write(style.parse().unwrap(), now, policies.first(), policies.iter().copied(), &mut fields);
+    write_fields(style.parse().unwrap(), now, policies.first(), policies.iter().copied(), &mut fields);
     let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
     fields.iter().map(|(name, value)| (name.to_owned(), text(value))).collect()
 }
@@ -76,8 +76,8 @@ fn every_case_reads_as_published() {
         let mut fields = render("draft-11", Time::ZERO, &policies);
         if let Some(wait) = case["retry_after_ns"].as_u64().map(Span::from_nanos) {
             let next = policies[0].next;
-            let retry = super::super::RetryHint::of(tollgate_core::Wait::For(wait), next, Default::default(), 0);
-            let super::super::RetryHint::After { secs, .. } = retry else { panic!("{retry:?}") };
+            let retry = RetryHint::of(tollgate_core::Wait::For(wait), next, Default::default(), 0);
+            let RetryHint::After { secs, .. } = retry else { panic!("{retry:?}") };
             fields.insert("Retry-After".to_owned(), secs.to_string());
         }
         assert_eq!(fields, expected(case), "{}", case["name"]);
