@@ -1,7 +1,7 @@
 //! How late timers of this process fire: what a busy machine adds to every measured time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -37,7 +37,10 @@ impl StallMonitor {
                 let due = clock.now().nanos() + EVERY.as_nanos() as u64;
                 patience::pause(EVERY);
                 let at = clock.now().nanos();
-                recorded.lock().unwrap().push(Sample { at, late: at.saturating_sub(due) });
+                recorded
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(Sample { at, late: at.saturating_sub(due) });
             }
         });
         StallMonitor { samples, is_over, thread: Some(thread) }
@@ -45,7 +48,7 @@ impl StallMonitor {
 
     /// A quantile of the delays between two times, in milliseconds.
     pub fn quantile(&self, from: u64, to: u64, quantile: f64) -> f64 {
-        let samples = self.samples.lock().unwrap();
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let within = samples.iter().filter(|sample| (from..=to).contains(&sample.at));
         let mut late: Vec<u64> = within.map(|sample| sample.late).collect();
         late.sort_unstable();
