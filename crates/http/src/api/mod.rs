@@ -96,7 +96,8 @@ impl PreparedCall {
     fn options(self) -> ResponseOptions {
         let dialect = if let Route::Check(dialect) = self.route { dialect } else { Dialect::V1 };
         let PreparedCall { refuse_by_status, media, .. } = self;
-        ResponseOptions { dialect, deny_by_status: refuse_by_status, media, random: tollgate_service::random::fast() }
+        let random = tollgate_service::random::fast();
+        ResponseOptions { dialect, deny_by_status: refuse_by_status, media, random, ..ResponseOptions::default() }
     }
 }
 
