@@ -28,6 +28,7 @@ pub struct HeldRequest(mpsc::Sender<HeldCommand>);
 enum HeldCommand {
     Extend(HeldAmounts, oneshot::Sender<bool>),
     Settle(HeldAmounts),
+    Cancel,
 }
 
 impl Service {
@@ -75,6 +76,11 @@ impl HeldRequest {
         // Full only while extensions wait, and the sender of those has ended with the request.
         let _ = self.0.try_send(HeldCommand::Settle(actual));
     }
+
+    /// Ends the request as if it had never been: its slots are released, and everything that it was charged is given back.
+    pub fn cancel(self) {
+        let _ = self.0.try_send(HeldCommand::Cancel); // likewise
+    }
 }
 
 /// Owns the receipts of a request until it ends.
@@ -98,6 +104,10 @@ async fn hold(service: Arc<Service>, mut reservation: Reservation, mut commands:
                 let _ = reply.send(granted); // the request may have ended meanwhile
             }
             Some(HeldCommand::Settle(actual)) => return settle(&service, reservation, &actual).await,
+            Some(HeldCommand::Cancel) => {
+                let nothing: HeldAmounts = reservation.amounts().map(|(meter, _)| (meter.to_owned(), 0)).collect();
+                return settle(&service, reservation, &nothing).await;
+            }
             None => return settle(&service, reservation, &[]).await,
         }
     }
