@@ -56,13 +56,17 @@ impl Rig {
     }
 
     pub fn with(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("rules.yaml");
-        std::fs::write(&path, rules).unwrap();
-        let mut config = Config { rules: Some(path), http: Vec::new(), ..Config::for_test() };
-        config.gateway.listen = Some(Address::loopback(0));
-        change(&mut config, dir.path().to_owned());
-        let server = Server::bind(config, None).expect("a server");
+        let (config, dir) = configured(rules, change);
+        Rig::run(Server::bind(config, None).expect("a server"), dir)
+    }
+
+    /// The same with a store that has to be opened.
+    pub async fn open(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
+        let (config, dir) = configured(rules, change);
+        Rig::run(Server::open(config, None).await.expect("a server"), dir)
+    }
+
+    fn run(server: Server, dir: TempDir) -> Rig {
         let address = |wanted: Surface| {
             let found = server.addresses().into_iter().find(|(surface, _)| *surface == wanted);
             match found {
@@ -106,6 +110,16 @@ impl Rig {
         self.drain.begin();
         within(self.served).await.unwrap()
     }
+}
+
+fn configured(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> (Config, TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rules.yaml");
+    std::fs::write(&path, rules).unwrap();
+    let mut config = Config { rules: Some(path), http: Vec::new(), ..Config::for_test() };
+    config.gateway.listen = Some(Address::loopback(0));
+    change(&mut config, dir.path().to_owned());
+    (config, dir)
 }
 
 /// A caller's connection.
