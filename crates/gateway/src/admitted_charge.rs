@@ -42,8 +42,8 @@ impl AdmittedCharge {
         mut held: Option<HeldRequest>,
         route: &CompiledRoute,
     ) -> AdmittedCharge {
-        let settlement = priced.settlement(&mut held, &route.figures);
         use DecidedBy::{Async, Lease, Local, Store};
+        let settlement = priced.settlement(&mut held, &route.figures);
         // Otherwise nothing was charged, or not where a refund would look for it.
         let is_stored = matches!(decision.decided_by, Store | Lease | Async | Local);
         let has_receipts = held.is_some() || settlement.is_some();

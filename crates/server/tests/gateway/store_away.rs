@@ -17,8 +17,8 @@ const RULES: &str = "rules:
 /// A gateway whose store is a port without a listener, and whose route says 403 for limits.
 async fn rig(app: &App) -> Rig {
     Rig::open(RULES, |config, dir| {
-        let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
-        let place: StorePlace = format!("redis://{nobody}").parse().expect("a URL");
+        let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
+        let place: StorePlace = format!("redis://{closed}").parse().expect("a URL");
         config.store = StoreSettings { place, nodes: Some(2), ..StoreSettings::default() };
         let secret = dir.join("secret");
         std::fs::write(&secret, "0123456789abcdef0123456789abcdef").unwrap();
