@@ -80,6 +80,9 @@ pub struct Request<'a> {
     /// Amounts of further meters, each name once. A rule charges the meter that it names, and does not apply to a
     /// request without it.
     pub costs: &'a [(&'a str, u64)],
+    /// Amounts of meters that no rule counts are ignored. Otherwise they reject the request: a misspelt meter would never
+    /// be charged.
+    pub ignores_uncounted: bool,
     /// What to do with the cost.
     pub purpose: Purpose,
     /// The id under which concurrency slots are held. Without one, concurrency rules do not apply.
@@ -129,6 +132,7 @@ impl<'a> Request<'a> {
             custom: &[],
             cost: 1,
             costs: &[],
+            ignores_uncounted: false,
             purpose: Purpose::Consume,
             slot: None,
             priority: 0,
@@ -160,6 +164,11 @@ impl<'a> Request<'a> {
     /// The same request with amounts of further meters.
     pub fn with_costs(self, costs: &'a [(&'a str, u64)]) -> Request<'a> {
         Request { costs, ..self }
+    }
+
+    /// The same request, whose meters the server's own configuration names: those that no rule counts are ignored.
+    pub fn ignoring_uncounted(self) -> Request<'a> {
+        Request { ignores_uncounted: true, ..self }
     }
 
     /// The amount of a meter; `None` if the request does not carry it.

@@ -6,10 +6,11 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
+use http::HeaderValue;
 use tollgate_core::{Secret, Time};
 use tollgate_net::masked_network;
 use tollgate_service::random;
-use tollgate_telemetry::{ClientDigests, Lines, json_string, rfc3339};
+use tollgate_telemetry::{ClientDigests, Lines, common_log_time, json_string, rfc3339};
 
 /// How requests are logged.
 #[derive(Clone)]
@@ -46,6 +47,10 @@ pub(crate) struct AccessRecord {
     pub(crate) id: u64,
     pub(crate) method: String,
     pub(crate) path: String,
+    /// `HTTP/1.1`
+    pub(crate) protocol: &'static str,
+    pub(crate) referer: Option<HeaderValue>,
+    pub(crate) user_agent: Option<HeaderValue>,
     pub(crate) address: Option<IpAddr>,
     pub(crate) client: String,
     pub(crate) proof: &'static str,
@@ -73,7 +78,7 @@ impl AccessLog {
         let mut line = String::with_capacity(512);
         match self.config.format {
             AccessLogFormat::Json => self.write_json(&mut line, record, wall),
-            AccessLogFormat::Combined => write_combined(&mut line, record, wall),
+            AccessLogFormat::Combined => write_combined(&mut line, record, self.digests, wall),
         }
         line.push('\n');
         self.config.lines.push(line.as_bytes());
@@ -86,6 +91,7 @@ impl AccessLog {
         for (name, value) in [("method", &record.method), ("path", &record.path), ("route", &record.route)] {
             text(line, name, value);
         }
+        text(line, "protocol", record.protocol);
         text(line, "network", &masked_network(record.address));
         text(line, "client", &self.digests.of(&record.client).to_string());
         text(line, "proof", record.proof);
@@ -95,6 +101,11 @@ impl AccessLog {
         }
         if let Some(server) = &record.server {
             text(line, "server", server);
+        }
+        for (name, value) in [("referer", record.referer()), ("user_agent", record.user_agent())] {
+            if let Some(value) = value {
+                text(line, name, &String::from_utf8_lossy(value));
+            }
         }
         let AccessRecord { status, request_bytes, response_bytes, micros, .. } = record;
         let _ = write!(
@@ -112,22 +123,67 @@ fn text(line: &mut String, name: &str, value: &str) {
     json_string(line, value);
 }
 
-fn write_combined(line: &mut String, record: &AccessRecord, wall: Time) {
-    let AccessRecord { method, path, status, response_bytes, .. } = record;
-    let _ = write!(line, "{} - - [", masked_network(record.address));
-    rfc3339(line, wall);
-    let _ = write!(line, "] \"{} {} HTTP\" {status} {response_bytes} \"-\" \"-\"", escaped(method), escaped(path));
-}
-
-/// Without quotes, backslashes and control characters, which would start a field or a line.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => escaped.extend(character.escape_default()),
-            _ if character.is_control() => escaped.extend(character.escape_default()),
-            _ => escaped.push(character),
+/// As Apache and nginx write it, and the id of the decision at the end. The user is the digest of the client, if it is proven.
+fn write_combined(line: &mut String, record: &AccessRecord, digests: ClientDigests, wall: Time) {
+    let AccessRecord { id, method, path, protocol, status, response_bytes, .. } = record;
+    let network = masked_network(record.address);
+    line.push_str(match record.address {
+        Some(_) => network.split('/').next().unwrap_or("-"), // parsers want an address
+        None => "-",
+    });
+    match record.proof {
+        "" | "address" => line.push_str(" - - ["),
+        _ => _ = write!(line, " - {} [", digests.of(&record.client)), // a string takes all that is written
+    }
+    common_log_time(line, wall);
+    line.push_str("] \"");
+    match method.is_empty() {
+        true => line.push('-'),
+        false => {
+            escape(line, method.as_bytes());
+            line.push(' ');
+            escape(line, path.as_bytes());
+            line.push(' ');
+            line.push_str(protocol);
         }
     }
-    escaped
+    let _ = write!(line, "\" {status} {response_bytes} \"");
+    escape(line, record.referer().unwrap_or(b"-"));
+    line.push_str("\" \"");
+    escape(line, record.user_agent().unwrap_or(b"-"));
+    let _ = write!(line, "\" {id:016x}");
 }
+
+/// Longest field of a caller in a line.
+const FIELD_BYTES_MAX: usize = 1_024;
+
+impl AccessRecord {
+    /// What the caller says it is.
+    fn user_agent(&self) -> Option<&[u8]> {
+        self.user_agent.as_ref().map(HeaderValue::as_bytes).map(shortened)
+    }
+
+    /// Where the caller comes from, without a query: queries carry keys.
+    fn referer(&self) -> Option<&[u8]> {
+        let referer = self.referer.as_ref()?.as_bytes();
+        referer.split(|byte| matches!(byte, b'?' | b'#')).next().map(shortened)
+    }
+}
+
+fn shortened(text: &[u8]) -> &[u8] {
+    text.get(..FIELD_BYTES_MAX).unwrap_or(text)
+}
+
+/// As nginx does it: quotes and backslashes, which would end a field or hide its end, and all that is not visible ASCII.
+fn escape(line: &mut String, text: &[u8]) {
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => _ = write!(line, "\\x{byte:02X}"),
+            b' '..=b'~' => line.push(char::from(*byte)),
+            _ => _ = write!(line, "\\x{byte:02X}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use http::HeaderMap;
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, Request};
+use tollgate_cost::MeterAmounts;
 use tollgate_identity::CallerIdentity;
 use tollgate_rules::spec::ReservedSlots;
 
@@ -34,6 +35,16 @@ impl<'a> AskedRequest<'a> {
         let mut request = Request::new().in_namespace(self.namespace).with_custom(custom);
         request.set(Attribute::Endpoint, self.endpoint);
         self.caller.describe(request)
+    }
+
+    /// The request with what it costs. The routes name its meters, not the caller: those that no rule counts refuse nothing.
+    pub(crate) fn charged(
+        &self,
+        custom: &'a [(&'a str, &'a str)],
+        amounts: &MeterAmounts,
+        costs: &'a [(&'a str, u64)],
+    ) -> Request<'a> {
+        self.request(custom).cost(amounts.requests()).with_costs(costs).ignoring_uncounted()
     }
 
     /// The class of the request, by what is proven of the caller, and by the header.

@@ -7,18 +7,20 @@ use anyhow::Result;
 use arc_swap::ArcSwap;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 use tollgate_core::Clock;
 use tollgate_cost::llm::LlmDialect;
 use tollgate_identity::{CertificateNames, Evidence, Identifier};
 use tollgate_rules::path::PathError;
-use tollgate_service::render::{self, Media, ResponseOptions};
-use tollgate_service::{Decision, HeaderFields, HeldRequest, Reply, Service, Verdict, random};
+use tollgate_service::render::{self, ClosedReason, Media, ResponseOptions};
+use tollgate_service::{DecidedBy, Decision, HeaderFields, HeldRequest, Reply, Service, Verdict, random};
 use tollgate_telemetry::MetricFamilies;
 use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse};
 
 use crate::access_log::{AccessLog, AccessLogConfig};
+use crate::admitted_charge::{AdmittedCharge, Refunds};
 use crate::asked_request::AskedRequest;
 use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
@@ -32,6 +34,7 @@ use crate::request_record::{Recorder, RequestRecord};
 use crate::response::{ExchangeGuards, forwarded};
 use crate::routes::{CompiledRoute, RouteTable};
 use crate::spec::{GatewaySpec, RouteSpec};
+use crate::uncounted::UncountedCharge;
 use crate::upgrade;
 use crate::upstream::{BodyProgress, Exchange, SentRequestBody, UpstreamError};
 
@@ -62,8 +65,11 @@ struct GatewayState {
     identifier: ArcSwap<Identifier>,
     routes: Arc<ArcSwap<RouteTable>>,
     recorder: Arc<Recorder>,
+    refunds: Refunds,
     is_tls: bool,
     shadow: bool,
+    /// What was last reported as charged by routes and counted by no rule.
+    uncounted: Mutex<Vec<UncountedCharge>>,
 }
 
 impl Gateway {
@@ -74,7 +80,10 @@ impl Gateway {
         let log = access_log.map(AccessLog::new);
         let recorder = Arc::new(Recorder { clock, metrics: Arc::<GatewayMetrics>::default(), log });
         let identifier = ArcSwap::new(identifier);
-        Ok(Gateway(Arc::new(GatewayState { service, identifier, routes, recorder, is_tls, shadow })))
+        let refunds = Refunds::new(service.clone(), recorder.metrics.clone());
+        let uncounted = Mutex::default();
+        let state = GatewayState { service, identifier, routes, recorder, refunds, is_tls, shadow, uncounted };
+        Ok(Gateway(Arc::new(state)))
     }
 
     /// Replaces routes, upstreams and identities. Requests in flight finish with those they began with.
@@ -90,9 +99,12 @@ impl Gateway {
         GatewayFamilies { metrics: self.0.recorder.metrics.clone(), routes: self.0.routes.clone() }
     }
 
-    /// Periodic work, every second: samples how busy upstreams are, and closes connections that have been idle for long.
+    /// Periodic work, every second: samples how busy upstreams are, closes connections that have been idle for long, and
+    /// warns of what routes charge and no rule counts.
     pub fn tick(&self) {
-        for upstream in self.0.routes.load().upstreams() {
+        let table = self.0.routes.load();
+        self.0.warn_of_uncounted(&table);
+        for upstream in table.upstreams() {
             upstream.protection.sample();
             upstream.servers().iter().for_each(|server| server.pool().close_idle());
         }
@@ -163,7 +175,7 @@ impl GatewayState {
         let host = host_name(&parts.headers);
         let found = table.find(&host, &method, path.as_str(), &parts.headers);
         let route = or_refuse!(found.cloned().ok_or(GatewayRefusal::NoRoute), record);
-        record.routed(&route.spec.name);
+        record.routed(&route);
         record.style = RefusalStyle::of(&route, &parts.headers);
         if is_longer_than(&parts.headers, route.spec.max_body) {
             return Err(Refused { refusal: Box::new(TOO_LARGE), record });
@@ -195,9 +207,10 @@ impl GatewayState {
             media: accept.as_deref().map_or(Media::Problem, Media::accepted),
             random: random::fast(),
             limited_status: Some(route.spec.denied_status),
+            closed: ClosedReason::Overload,
             ..ResponseOptions::default()
         };
-        let (decision, mut held) = self.decide(&asked, &priced).await;
+        let (decision, held) = self.decide(&asked, &priced).await;
         record.decided(&decision);
         if !decision.is_allowed() {
             match self.shadow {
@@ -212,15 +225,20 @@ impl GatewayState {
         if decision.is_allowed() {
             render::write_headers(&decision, &options, &self.service.render, &mut fields);
         }
-        let mut settlement = priced.settlement(&mut held);
+        let mut charge = AdmittedCharge::new(&decision, priced, held, &route);
         let delay = Duration::from_nanos(decision.delay().nanos());
         drop(decision);
         if !delay.is_zero() {
             QueuePlace::new(&mut held, &mut settlement).wait(delay).await;
         }
 
-        let admitted = Box::pin(route.upstream.protection.admit(class.rank, &method)).await;
-        let mut permit = or_refuse!(admitted, record);
+        let mut permit = match Box::pin(route.upstream.protection.admit(class.rank, &method)).await {
+            Ok(permit) => permit,
+            Err(error) => {
+                charge.give_back(&asked, &self.refunds);
+                return Err(Refused { refusal: Box::new(error.into()), record });
+            }
+        };
         let target = or_refuse!(target(&path.forwarded(&route.spec), uri.query()), record);
         let exchange = Exchange {
             caller: caller.client_key(),
@@ -236,36 +254,43 @@ impl GatewayState {
             upgrade::ask_for(&protocol, request.headers_mut());
             let answered = route.upstream.send_upgrade(request, &exchange).await;
             permit.ended(answered.as_ref().map(|(response, _)| response.status()));
-            let (answer, connection) = or_refuse!(answered, record);
-            if let Some(settlement) = &mut settlement {
-                settlement.sent(BodyProgress::default());
+            if let Err(error) = &answered {
+                charge.failed(error, &asked, &self.refunds);
             }
-            let guards = ExchangeGuards { record, _permit: permit, _held: held, settlement };
+            let (answer, connection) = or_refuse!(answered, record);
+            charge.sent(BodyProgress::default());
+            let guards = ExchangeGuards::new(record, permit, charge);
             return Ok(upgrade::respond(answer, connection, &route, &fields, guards, exchange.end));
         }
         let (body, progress) = body.into_sent(request.headers_mut());
         *request.body_mut() = body;
         record.follow(progress.clone());
-        if let Some(settlement) = &mut settlement {
-            settlement.sent(progress.clone());
-        }
+        charge.sent(progress.clone());
         let received = route.upstream.send(request, progress, &exchange).await;
         permit.ended(received.as_ref().map(|response| response.status()));
-        if let (Some(settlement), Err(error)) = (&mut settlement, &received)
-            && error.is_unsent()
-        {
-            settlement.unsent();
+        if let Err(error) = &received {
+            charge.failed(error, &asked, &self.refunds);
         }
         let received = or_refuse!(received, record);
-        let guards = ExchangeGuards { record, _permit: permit, _held: held, settlement };
+        let guards = ExchangeGuards::new(record, permit, charge);
         Ok(forwarded(received, &route.spec, &fields, guards))
+    }
+
+    /// Rules and routes change independently of each other: either can leave a meter without a rule.
+    fn warn_of_uncounted(&self, table: &RouteTable) {
+        let found = UncountedCharge::find(table.routes().iter().map(|route| &route.spec), &*self.service);
+        let mut reported = self.uncounted.lock();
+        for charge in found.iter().filter(|charge| !reported.contains(charge)) {
+            tracing::warn!("{charge}: it is not limited");
+        }
+        *reported = found;
     }
 
     /// Decides, and keeps the slots and estimates that the request takes.
     async fn decide(&self, asked: &AskedRequest<'_>, priced: &PricedRequest) -> (Decision, Option<HeldRequest>) {
         let custom = asked.custom();
         let costs: SmallVec<[(&str, u64); 4]> = priced.amounts().others().collect();
-        let request = asked.request(&custom).cost(priced.amounts().requests()).with_costs(&costs);
+        let request = asked.charged(&custom, priced.amounts(), &costs);
         if priced.is_settled() {
             return Box::pin(self.service.hold_estimates(&request)).await;
         }
@@ -295,13 +320,16 @@ impl GatewayState {
             Verdict::Invalid(_) => render::write_decision(decision, options, config, &mut reply),
             _ => reply.status = render::write_denial(decision, options, config, &mut reply.fields, &mut reply.body),
         }
-        record.refused("denied", reply.status);
+        let is_closed = decision.decided_by == DecidedBy::Closed;
+        // Shed, or the store is away: the rule is not about this caller.
+        let is_unavailable = is_closed || (reply.status == 503 && options.limited_status != Some(503));
+        record.refused(if is_closed { "closed" } else { "denied" }, reply.status);
         let status = reply.status;
         let rule = decision.deciding_rule().map(|(rule, _)| rule);
         let text = RefusalText {
             code: denial.code,
             message: &denial.message,
-            rule: rule.map(|rule| rule.name.as_str()),
+            rule: rule.filter(|_| !is_unavailable).map(|rule| rule.name.as_str()),
             doc_url: rule.and_then(|rule| rule.spec.doc_url.as_deref()),
             decision_id: &record.id_text(),
         };

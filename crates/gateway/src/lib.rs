@@ -15,14 +15,19 @@
 //! | `explain` | what the routes make of a request, without sending it |
 //! | `asked_request` | what rules see of a request |
 //! | `queue_place` | the wait for a turn in the queue of a leaky bucket |
+//! | `admitted_charge` | what was charged, and is given back if no server is asked |
+//! | `uncounted` | what routes charge and no rule counts |
 //! | `traceparent` | the trace that a request belongs to |
 //! | `refusal`, `refusal_body`, `template`, `grpc_refusal` | responses of the gateway's own |
-//! | `request_record`, `access_log`, `metrics` | what became of each request |
+//! | `request_record`, `access_log` | what became of each request |
+//! | `metrics`, `route_figures`, `duration_histogram` | what became of all of them |
 
 mod access_log;
+mod admitted_charge;
 mod asked_request;
 mod canonical;
 mod cost;
+mod duration_histogram;
 mod explain;
 mod fetch;
 pub mod fuzzing;
@@ -35,11 +40,13 @@ mod refusal_body;
 mod request_head;
 mod request_record;
 mod response;
+mod route_figures;
 mod routes;
 pub mod spec;
 mod template;
 mod traceparent;
 mod tunnel_copy;
+mod uncounted;
 mod upgrade;
 mod upstream;
 
@@ -47,3 +54,4 @@ pub use access_log::{AccessLogConfig, AccessLogFormat};
 pub use explain::{RouteMatch, RoutedRequest};
 pub use fetch::fetch;
 pub use gateway::{Gateway, GatewayConfig};
+pub use uncounted::{CountedMeters, UncountedCharge};

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::ArcSwap;
-use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage};
+use tollgate_telemetry::{Counter, HistogramFigures, MetricFamilies, MetricsPage};
 
-use crate::routes::RouteTable;
+use crate::duration_histogram::add;
+use crate::routes::{CompiledRoute, RouteTable};
 
 /// Routes with a label of their own.
 const ROUTES_MAX: usize = 1_000;
@@ -19,6 +20,17 @@ type RequestLabels = (String, &'static str, u16);
 #[derive(Default)]
 pub(crate) struct GatewayMetrics {
     requests: RwLock<HashMap<RequestLabels, Arc<Counter>>>,
+    pub(crate) refunds: RefundCounters,
+}
+
+/// Charges of requests that were shed, by what became of them.
+#[derive(Default)]
+pub(crate) struct RefundCounters {
+    pub(crate) given_back: Counter,
+    /// The store did not answer.
+    pub(crate) failed: Counter,
+    /// Too many were given back at once.
+    pub(crate) skipped: Counter,
 }
 
 impl GatewayMetrics {
@@ -52,7 +64,17 @@ impl MetricFamilies for GatewayFamilies {
             ([("route", route), ("outcome", outcome.to_owned()), ("status", format!("{class}xx"))], count)
         });
         page.counters("tollgate_gateway_requests", "Requests to the gateway, by route and outcome", labelled)?;
+        let RefundCounters { given_back, failed, skipped } = &self.metrics.refunds;
+        page.counters(
+            "tollgate_gateway_refunds",
+            "Charges without a receipt of requests that were shed: given back, failed, or skipped because of too many",
+            [("given_back", given_back), ("failed", failed), ("skipped", skipped)]
+                .into_iter()
+                .map(|(outcome, count)| ([("outcome", outcome)], count.sum())),
+        )?;
         let table = self.routes.load();
+        write_routes(table.routes(), page)?;
+        write_upstreams(&table, page)?;
         let servers = || {
             table.upstreams().flat_map(|upstream| {
                 upstream.servers().iter().map(|server| {
@@ -70,39 +92,6 @@ impl MetricFamilies for GatewayFamilies {
             "1 if a server is used: healthy, and not left out for failing",
             servers().map(|(labels, server)| (labels, u64::from(server.is_available()))),
         )?;
-        let queued = || {
-            table
-                .upstreams()
-                .filter_map(|upstream| Some(([("upstream", upstream.spec.name.clone())], upstream.protection.stats()?)))
-        };
-        page.gauges(
-            "tollgate_upstream_limit",
-            "Requests that may be in flight at an upstream, as its concurrency limit has learned",
-            queued().map(|(labels, stats)| (labels, u64::from(stats.limit))),
-        )?;
-        page.gauges(
-            "tollgate_upstream_waiting",
-            "Requests that wait for an upstream",
-            queued().map(|(labels, stats)| (labels, stats.waiting as u64)),
-        )?;
-        page.gauges(
-            "tollgate_upstream_breaker_open",
-            "1 while the circuit breaker of an upstream lets nothing through",
-            table
-                .upstreams()
-                .filter(|upstream| upstream.spec.protection.breaker.is_some())
-                .map(|upstream| ([("upstream", upstream.spec.name.clone())], u64::from(upstream.protection.is_open()))),
-        )?;
-        page.counters(
-            "tollgate_upstream_retries",
-            "Requests that were sent again, and those that the budget had no room for",
-            table.upstreams().filter(|upstream| upstream.spec.retries.attempts > 0).flat_map(|upstream| {
-                let (sent, refused) = upstream.retries();
-                [("sent", sent), ("over_budget", refused)].map(|(outcome, count)| {
-                    ([("upstream", upstream.spec.name.clone()), ("outcome", outcome.to_owned())], count)
-                })
-            }),
-        )?;
         page.gauges(
             "tollgate_upstream_idle_connections",
             "Open connections to a server that wait for a request",
@@ -119,4 +108,95 @@ impl MetricFamilies for GatewayFamilies {
             servers().map(|(labels, server)| (labels, server.counts().1)),
         )
     }
+}
+
+/// Routes with a distribution of their own on the page: each is twenty lines.
+const SHOWN_ROUTES_MAX: usize = 200;
+
+/// What the requests of routes took and cost; the routes that do not fit are one, without a name.
+fn write_routes(routes: &[Arc<CompiledRoute>], page: &mut MetricsPage<'_>) -> fmt::Result {
+    let mut durations: Vec<(String, HistogramFigures)> = Vec::new();
+    let mut others = HistogramFigures::default();
+    let mut settled: Vec<([(&str, String); 2], u64)> = Vec::new();
+    for route in routes {
+        let figures = route.figures.duration.snapshot();
+        let name = || route.spec.name.clone();
+        match figures.count {
+            0 => {}
+            _ if durations.len() < SHOWN_ROUTES_MAX => durations.push((name(), figures)),
+            _ => add(&mut others, figures),
+        }
+        let amounts = route.figures.amounts().into_iter();
+        settled.extend(amounts.map(|(meter, amount)| ([("route", name()), ("meter", meter)], amount)));
+    }
+    if others.count > 0 {
+        durations.push((String::new(), others));
+    }
+    page.histograms(
+        "tollgate_gateway_duration_seconds",
+        "From the arrival of a request to the end of its response, by route",
+        durations.iter().map(|(route, figures)| ([("route", route.clone())], figures)),
+    )?;
+    settled.truncate(ROUTES_MAX);
+    page.counters(
+        "tollgate_gateway_settled",
+        "Amounts settled when responses ended, by route and meter",
+        settled.into_iter(),
+    )
+}
+
+fn write_upstreams(table: &RouteTable, page: &mut MetricsPage<'_>) -> fmt::Result {
+    let first_bytes: Vec<(String, HistogramFigures)> =
+        table.upstreams().map(|upstream| (upstream.spec.name.clone(), upstream.first_byte.snapshot())).collect();
+    page.histograms(
+        "tollgate_upstream_first_byte_seconds",
+        "From the sending of a request to the head of its response, by upstream",
+        first_bytes.iter().map(|(upstream, figures)| ([("upstream", upstream.clone())], figures)),
+    )?;
+    page.counters(
+        "tollgate_upstream_shed",
+        "Requests that were not sent because the upstream is spared, by class of priority and reason",
+        table.upstreams().flat_map(|upstream| {
+            let priorities = &upstream.spec.protection.priorities;
+            upstream.protection.shed().into_iter().map(move |(class, reason, count)| {
+                let class = priorities.name(class).to_owned();
+                let name = upstream.spec.name.clone();
+                ([("upstream", name), ("class", class), ("reason", reason.to_owned())], count)
+            })
+        }),
+    )?;
+    let queued = || {
+        table
+            .upstreams()
+            .filter_map(|upstream| Some(([("upstream", upstream.spec.name.clone())], upstream.protection.stats()?)))
+    };
+    page.gauges(
+        "tollgate_upstream_limit",
+        "Requests that may be in flight at an upstream, as its concurrency limit has learned",
+        queued().map(|(labels, stats)| (labels, u64::from(stats.limit))),
+    )?;
+    page.gauges(
+        "tollgate_upstream_waiting",
+        "Requests that wait for an upstream",
+        queued().map(|(labels, stats)| (labels, stats.waiting as u64)),
+    )?;
+    page.gauges(
+        "tollgate_upstream_breaker_open",
+        "1 while the circuit breaker of an upstream lets nothing through",
+        table
+            .upstreams()
+            .filter(|upstream| upstream.spec.protection.breaker.is_some())
+            .map(|upstream| ([("upstream", upstream.spec.name.clone())], u64::from(upstream.protection.is_open()))),
+    )?;
+    page.counters(
+        "tollgate_upstream_retries",
+        "Requests that were sent again, and those that the budget had no room for",
+        table.upstreams().filter(|upstream| upstream.spec.retries.attempts > 0).flat_map(|upstream| {
+            let (sent, refused) = upstream.retries();
+            [("sent", sent), ("over_budget", refused)].map(|(outcome, count)| {
+                ([("upstream", upstream.spec.name.clone()), ("outcome", outcome.to_owned())], count)
+            })
+        }),
+    )?;
+    Ok(())
 }

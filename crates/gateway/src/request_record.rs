@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Version, header};
 use tollgate_core::{Clock, Time};
 use tollgate_identity::CallerIdentity;
 use tollgate_service::{Decision, random};
@@ -11,6 +11,8 @@ use tollgate_web::{StreamError, WebRequest};
 use crate::access_log::{AccessLog, AccessRecord, FORWARDED};
 use crate::metrics::GatewayMetrics;
 use crate::refusal_body::RefusalStyle;
+use crate::route_figures::RouteFigures;
+use crate::routes::CompiledRoute;
 use crate::upstream::{BodyProgress, UpstreamServer};
 
 /// The header field with the id under which the access log has a request.
@@ -29,6 +31,8 @@ pub(crate) struct RequestRecord {
     start: Time,
     progress: BodyProgress,
     is_shadow_denied: bool,
+    /// Those of its route.
+    figures: Option<Arc<RouteFigures>>,
     pub(crate) record: AccessRecord,
     /// How it is refused, if the route has a style of its own.
     pub(crate) style: Option<RefusalStyle>,
@@ -42,6 +46,7 @@ impl RequestRecord {
             start: recorder.clock.now(),
             progress: BodyProgress::default(),
             is_shadow_denied: false,
+            figures: None,
             record,
             style: None,
         }
@@ -55,15 +60,19 @@ impl RequestRecord {
     /// What the request says of itself.
     pub(crate) fn arrived(&mut self, request: &WebRequest) {
         if self.is_logged() {
-            self.record.method = request.parts.method.to_string();
-            self.record.path = request.parts.uri.path().to_owned();
+            let http::request::Parts { method, uri, version, headers, .. } = &request.parts;
+            (self.record.method, self.record.path) = (method.to_string(), uri.path().to_owned());
+            self.record.protocol = protocol_name(*version);
+            self.record.referer = headers.get(header::REFERER).cloned();
+            self.record.user_agent = headers.get(header::USER_AGENT).cloned();
         }
         self.record.address = request.peer.whole;
     }
 
     /// A route was found.
-    pub(crate) fn routed(&mut self, route: &str) {
-        self.record.route = route.to_owned();
+    pub(crate) fn routed(&mut self, route: &CompiledRoute) {
+        self.record.route = route.spec.name.clone();
+        self.figures = Some(route.figures.clone());
     }
 
     /// The caller is known.
@@ -130,6 +139,14 @@ impl RequestRecord {
     }
 }
 
+fn protocol_name(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2.0",
+        _ => "HTTP/1.1",
+    }
+}
+
 impl Drop for RequestRecord {
     fn drop(&mut self) {
         let Recorder { clock, metrics, log } = &*self.recorder;
@@ -137,10 +154,14 @@ impl Drop for RequestRecord {
         // The caller hung up before there was a response.
         let outcome = if record.outcome.is_empty() { "aborted" } else { record.outcome };
         metrics.ended(&record.route, outcome, record.status);
+        let taken = clock.now().since(self.start);
+        if let Some(figures) = &self.figures {
+            figures.duration.observe(taken.into());
+        }
         if let Some(log) = log {
             record.outcome = outcome;
             record.request_bytes = self.progress.bytes();
-            record.micros = clock.now().since(self.start).nanos() / 1_000;
+            record.micros = taken.nanos() / 1_000;
             log.record(record, clock.wall());
         }
     }

@@ -10,6 +10,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use tollgate_service::{HeaderFields, HeldRequest};
 use tollgate_web::{ResponseBody, StreamError, WebResponse};
 
+use crate::admitted_charge::AdmittedCharge;
 use crate::cost::{CostSettlement, TokenStream};
 use crate::request_head::remove_connection_fields;
 use crate::request_record::RequestRecord;
@@ -25,6 +26,13 @@ pub(crate) struct ExchangeGuards {
     pub(crate) _held: Option<HeldRequest>,
     /// Its slots, and the amounts that are settled when it ends.
     pub(crate) settlement: Option<CostSettlement>,
+}
+
+impl ExchangeGuards {
+    pub(crate) fn new(record: RequestRecord, permit: ProtectedPermit, charge: AdmittedCharge) -> ExchangeGuards {
+        let AdmittedCharge { held, settlement, .. } = charge;
+        ExchangeGuards { record, _permit: permit, _held: held, settlement }
+    }
 }
 
 /// The response to the caller.

@@ -8,6 +8,7 @@ use http::{HeaderMap, Method};
 use tokio::task::AbortHandle;
 use tollgate_core::Clock;
 
+use crate::route_figures::RouteFigures;
 use crate::spec::{GatewaySpec, RouteSpec, have_all};
 use crate::upstream::{Upstream, check_health};
 
@@ -17,6 +18,8 @@ pub(crate) struct RouteTable {
     by_host: HashMap<String, Vec<Arc<CompiledRoute>>>,
     /// Routes for all other hosts.
     others: Vec<Arc<CompiledRoute>>,
+    /// All routes, in the order of the file.
+    all: Vec<Arc<CompiledRoute>>,
     upstreams: Vec<RunningUpstream>,
 }
 
@@ -24,6 +27,7 @@ pub(crate) struct RouteTable {
 pub(crate) struct CompiledRoute {
     pub(crate) spec: RouteSpec,
     pub(crate) upstream: Arc<Upstream>,
+    pub(crate) figures: Arc<RouteFigures>,
 }
 
 /// An upstream and its active checks, which end with the last table that has it.
@@ -63,10 +67,14 @@ impl RouteTable {
         let upstreams =
             spec.upstreams.iter().map(|spec| kept(spec).map_or_else(|| RunningUpstream::start(spec, clock), Ok));
         let upstreams = upstreams.collect::<Result<Vec<_>>>()?;
+        let old = before.iter().flat_map(|table| &table.all);
+        let old: HashMap<&str, &Arc<RouteFigures>> =
+            old.map(|route| (route.spec.name.as_str(), &route.figures)).collect();
         let routes = spec.routes.iter().map(|route| {
             let named = upstreams.iter().find(|running| running.upstream.spec.name == route.upstream);
             let running = named.with_context(|| format!("no upstream is named {}", route.upstream))?;
-            Ok(Arc::new(CompiledRoute { spec: route.clone(), upstream: running.upstream.clone() }))
+            let figures = old.get(route.name.as_str()).map(|figures| Arc::clone(figures)).unwrap_or_default();
+            Ok(Arc::new(CompiledRoute { spec: route.clone(), upstream: running.upstream.clone(), figures }))
         });
         let routes = routes.collect::<Result<Vec<Arc<CompiledRoute>>>>()?;
         let mut by_host = HashMap::new();
@@ -75,7 +83,7 @@ impl RouteTable {
             by_host.insert(host.clone(), own);
         }
         let others = routes.iter().filter(|route| !route.names_only_whole_hosts()).cloned().collect();
-        Ok(RouteTable { by_host, others, upstreams })
+        Ok(RouteTable { by_host, others, all: routes, upstreams })
     }
 
     /// The first route for a request. The host is in lower case and without its port.
@@ -88,6 +96,11 @@ impl RouteTable {
     ) -> Option<&Arc<CompiledRoute>> {
         let routes = self.by_host.get(host).unwrap_or(&self.others);
         routes.iter().find(|route| route.spec.mismatch(host, method, path, headers).is_none())
+    }
+
+    /// All routes, in the order of the file.
+    pub(crate) fn routes(&self) -> &[Arc<CompiledRoute>] {
+        &self.all
     }
 
     /// The upstreams.

@@ -49,6 +49,9 @@ impl Priorities {
     /// The class of requests that name none. Without a class of this name, the middle one.
     pub const DEFAULT: &'static str = "default";
 
+    /// The name of [`Priority::HEALTH`], which is a class of every installation.
+    pub const HEALTH: &'static str = "health";
+
     /// Classes by name, the most important first.
     pub fn new<S: Into<String>>(highest_first: impl IntoIterator<Item = S>) -> Result<Priorities, ParseError> {
         let mut names: Vec<String> = highest_first.into_iter().map(Into::into).collect();
@@ -68,14 +71,17 @@ impl Priorities {
         Ok(Priorities { names, default: Priority(default as u8) })
     }
 
-    /// The class of this name.
+    /// The class of this name; [`HEALTH`](Priority::HEALTH) has its own.
     pub fn find(&self, name: &str) -> Option<Priority> {
+        if name == Priorities::HEALTH {
+            return Some(Priority::HEALTH);
+        }
         self.names.iter().position(|known| known == name).map(|rank| Priority(rank as u8))
     }
 
     /// The name of a class, for logs and metrics.
     pub fn name(&self, priority: Priority) -> &str {
-        self.names.get(usize::from(priority.0)).map_or("health", String::as_str)
+        self.names.get(usize::from(priority.0)).map_or(Priorities::HEALTH, String::as_str)
     }
 
     /// The class of requests that name none.
@@ -101,8 +107,9 @@ impl Priorities {
 
 fn check_name(name: &str) -> Result<(), ParseError> {
     let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if name == "health" {
-        return Err(ParseError::new("`health` is the class of health checks", "choose another name"));
+    if name == Priorities::HEALTH {
+        let help = "leave it out: it is above all others, and routes may name it";
+        return Err(ParseError::new("`health` is the class of health checks", help));
     }
     match (1..=64).contains(&name.len()) && name.bytes().all(is_one) {
         true => Ok(()),
@@ -124,6 +131,7 @@ mod tests {
         assert!(ranks.is_sorted() && ranks[3] < Priority::HEALTH);
         assert_eq!((standard.unnamed(), standard.highest()), (ranks[2], ranks[3]));
         assert_eq!((standard.name(ranks[0]), standard.name(Priority::HEALTH)), ("test", "health"));
+        assert_eq!(standard.find("health"), Some(Priority::HEALTH), "a route may name it");
         assert_eq!(standard.names().collect::<Vec<_>>(), ["critical", "default", "sheddable", "test"]);
         assert_eq!(Priorities::new(["critical", "default", "sheddable", "test"]), Ok(standard));
     }

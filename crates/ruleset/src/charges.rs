@@ -359,7 +359,7 @@ impl Rule {
     pub(super) fn unreserved(&self, limit: Limit, facts: &RequestFacts<'_>) -> Limit {
         let reserved = self.spec.limit.as_ref().and_then(|spec| spec.reserved.as_ref());
         match (reserved, self.reserved_by) {
-            (Some(reserved), Some(attribute)) if facts.value(attribute) != Some(reserved.class.as_str()) => {
+            (Some(reserved), Some(class)) if !facts.value(class).is_some_and(|class| reserved.is_for(class)) => {
                 let shared = reserved.shared(limit.capacity());
                 limit.with_requests(shared, shared).unwrap_or(limit)
             }

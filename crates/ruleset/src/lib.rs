@@ -140,8 +140,8 @@ impl CompiledNamespace {
     #[inline]
     fn know_meters(&self, request: &Request<'_>) -> Result<(), RequestError> {
         match request.costs.iter().find(|(name, _)| !self.meters.contains(*name)) {
-            None => Ok(()),
-            Some((name, _)) => Err(RequestError::unknown_meter(name, &self.meters)),
+            Some((name, _)) if !request.ignores_uncounted => Err(RequestError::unknown_meter(name, &self.meters)),
+            _ => Ok(()),
         }
     }
 }
@@ -233,6 +233,17 @@ impl RuleSet {
     /// `envoy` of [`Rule`].
     pub fn is_domain(&self, namespace: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
+    }
+
+    /// True if there is a rule in the namespace.
+    pub fn has_rules(&self, namespace: &str) -> bool {
+        self.namespaces.get(namespace).is_some_and(|namespace| !namespace.rules.is_empty())
+    }
+
+    /// True if a rule of the namespace counts the meter. Every rule without a meter counts `requests`.
+    pub fn counts(&self, namespace: &str, meter: &str) -> bool {
+        meter == Request::REQUESTS
+            || self.namespaces.get(namespace).is_some_and(|namespace| namespace.meters.contains(meter))
     }
 
     /// True if some rule is a quota.

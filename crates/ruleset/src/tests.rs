@@ -687,6 +687,7 @@ fn reserved_slots_are_left_out_for_all_but_their_class() {
         (", reserved: 20%", None, 7),
         (", reserved: 20%", Some("test"), 7),
         (", reserved: 20%", Some("critical"), 9),
+        (", reserved: 20%", Some("health"), 9),
         (", reserved_for: gold", Some("critical"), 7),
         (", reserved_for: gold", Some("gold"), 9),
         (", reserved: 100%", None, 0),

@@ -94,7 +94,7 @@ impl RunningGateway {
         let named = self.source.spec().map(|spec| {
             let mut files = spec.identity.files(folder);
             files.extend(spec.cost_files(folder));
-            files.extend(spec.authority_files(folder));
+            files.extend(spec.tls_files(folder));
             files
         });
         std::iter::once(routes.clone()).chain(named.unwrap_or_default()).collect()
@@ -106,7 +106,7 @@ impl GatewaySource {
         let mut spec = self.spec()?;
         let folder = self.settings.routes.as_deref().map_or(Path::new("."), folder_of);
         spec.load_cost_files(folder)?;
-        spec.load_authorities(folder)?;
+        spec.load_tls_files(folder)?;
         let context = IdentityContext {
             folder,
             keys: self.keys.clone(),

@@ -29,6 +29,7 @@ enum HeldCommand {
     Extend(HeldAmounts, oneshot::Sender<bool>),
     Settle(HeldAmounts),
     Leave(HeldAmounts),
+    Cancel,
 }
 
 impl Service {
@@ -84,6 +85,11 @@ impl HeldRequest {
     pub fn leave(self, actual: HeldAmounts) {
         let _ = self.0.try_send(HeldCommand::Leave(actual)); // nothing was extended yet
     }
+
+    /// Ends the request as if it had never been: its slots are released, and everything that it was charged is given back.
+    pub fn cancel(self) {
+        let _ = self.0.try_send(HeldCommand::Cancel); // likewise
+    }
 }
 
 /// Owns the receipts of a request until it ends.
@@ -107,6 +113,10 @@ async fn hold(service: Arc<Service>, mut reservation: Reservation, mut commands:
             }
             Some(HeldCommand::Settle(actual)) => return settle(&service, reservation, &actual).await,
             Some(HeldCommand::Leave(actual)) => return leave(&service, reservation, &actual).await,
+            Some(HeldCommand::Cancel) => {
+                let nothing: HeldAmounts = reservation.amounts().map(|(meter, _)| (meter.to_owned(), 0)).collect();
+                return settle(&service, reservation, &nothing).await;
+            }
             None => return settle(&service, reservation, &[]).await,
         }
     }

@@ -207,6 +207,16 @@ impl Service {
         self.engine.rules().number
     }
 
+    /// True if there is a rule in the namespace.
+    pub fn has_rules(&self, namespace: &str) -> bool {
+        self.engine.rules().rules.has_rules(namespace)
+    }
+
+    /// True if a rule of the namespace counts the meter.
+    pub fn counts(&self, namespace: &str, meter: &str) -> bool {
+        self.engine.rules().rules.counts(namespace, meter)
+    }
+
     /// Whether the rules are enforced, only watched, or off.
     pub fn enforcement(&self) -> Enforcement {
         self.engine.enforcement()

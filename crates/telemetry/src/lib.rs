@@ -42,4 +42,4 @@ pub use rls_stats::{RlsCallEnd, RlsCalls, RlsObservation, RlsStats};
 pub use scrape::Scrape;
 pub use series::OTHER;
 pub use store_figures::{NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading};
-pub use timestamp::rfc3339;
+pub use timestamp::{common_log_time, rfc3339};

@@ -13,6 +13,7 @@ use tollgate_web::ReceivedBody;
 
 use super::settlement::CostSettlement;
 use crate::refusal::GatewayRefusal;
+use crate::route_figures::RouteFigures;
 use crate::spec::RouteSpec;
 use crate::upstream::{BodyProgress, SentRequestBody, UpstreamError};
 
@@ -63,24 +64,9 @@ impl PricedRequest {
             PricedBody::Full(bytes) => bytes.clone(),
             PricedBody::Stream(..) => Bytes::new(),
         };
-        let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let cost = spec.request(&CostFacts {
-            method: head.method.as_str(),
-            query: head.query,
-            content_type,
-            content_length: length,
-            body: &bytes,
-        })?;
-        let mut amounts = cost.amounts.clone();
-        let mut call = None;
-        if let Some(llm) = &spec.llm {
-            call = read_call(llm, head, &bytes)?;
-        }
-        if let (Some(llm), Some(call)) = (&spec.llm, &call) {
-            amounts.extend(&call.reservation(llm));
-            if let Some(rewritten) = call.rewritten(&bytes) {
-                body = PricedBody::Full(rewritten.into());
-            }
+        let RequestPrice { cost, call, amounts } = price(spec, head, length, &bytes)?;
+        if let Some(rewritten) = call.as_ref().and_then(|call| call.rewritten(&bytes)) {
+            body = PricedBody::Full(rewritten.into());
         }
         let has_length = length.is_some() || matches!(body, PricedBody::Full(_));
         Ok((PricedRequest { spec: Some(spec.clone()), cost, call, amounts, has_length }, body))
@@ -101,6 +87,11 @@ impl PricedRequest {
         &self.amounts
     }
 
+    /// The same, for good.
+    pub(crate) fn into_amounts(self) -> MeterAmounts {
+        self.amounts
+    }
+
     /// Whether amounts are settled after the response.
     pub(crate) fn is_settled(&self) -> bool {
         self.spec.as_ref().is_some_and(|spec| spec.is_settled())
@@ -112,11 +103,15 @@ impl PricedRequest {
     }
 
     /// What is settled when the request ends, if anything is: then it takes `held`, which has what is reserved.
-    pub(crate) fn settlement(self, held: &mut Option<HeldRequest>) -> Option<CostSettlement> {
-        let spec = self.spec.filter(|spec| spec.is_settled())?;
+    pub(crate) fn settlement(
+        &mut self,
+        held: &mut Option<HeldRequest>,
+        figures: &Arc<RouteFigures>,
+    ) -> Option<CostSettlement> {
+        let spec = self.spec.clone().filter(|spec| spec.is_settled())?;
         let held = held.take();
         let response = ResponseCost::new(spec.clone(), &self.cost);
-        Some(CostSettlement::new(spec, response, self.call, held, !self.has_length))
+        Some(CostSettlement::new(spec, response, self.call.take(), held, !self.has_length, figures.clone()))
     }
 }
 
@@ -149,6 +144,31 @@ impl PricedBody {
             }
         }
     }
+}
+
+/// What a request costs, by its head and body.
+struct RequestPrice {
+    cost: RequestCost,
+    call: Option<LlmRequest>,
+    amounts: MeterAmounts,
+}
+
+/// Reads what a request costs.
+fn price(
+    spec: &CostSpec,
+    head: &RequestHead<'_>,
+    content_length: Option<u64>,
+    body: &[u8],
+) -> Result<RequestPrice, CostError> {
+    let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let method = head.method.as_str();
+    let cost = spec.request(&CostFacts { method, query: head.query, content_type, content_length, body })?;
+    let mut amounts = cost.amounts.clone();
+    let call = spec.llm.as_ref().map(|llm| read_call(llm, head, body)).transpose()?.flatten();
+    if let (Some(llm), Some(call)) = (&spec.llm, &call) {
+        amounts.extend(&call.reservation(llm));
+    }
+    Ok(RequestPrice { cost, call, amounts })
 }
 
 /// A body that the server would decode to another text than the one that is priced is refused.

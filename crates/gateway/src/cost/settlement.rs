@@ -9,6 +9,7 @@ use tollgate_cost::llm::{LlmRequest, OnExhausted, OutputBudget, TokenUsage, Usag
 use tollgate_cost::{CostSpec, MeterAmounts, ResponseCost};
 use tollgate_service::HeldRequest;
 
+use crate::route_figures::RouteFigures;
 use crate::upstream::BodyProgress;
 
 /// The amounts of a request that are settled when its response ends, however it ends.
@@ -23,6 +24,7 @@ pub(crate) struct CostSettlement {
     request: BodyProgress,
     progress: ExchangeProgress,
     usage: Option<TokenUsage>,
+    figures: Arc<RouteFigures>,
 }
 
 /// How far the exchange with the server has come.
@@ -50,14 +52,22 @@ impl CostSettlement {
         call: Option<LlmRequest>,
         held: Option<HeldRequest>,
         counts_request: bool,
+        figures: Arc<RouteFigures>,
     ) -> CostSettlement {
         let (request, progress) = (BodyProgress::default(), ExchangeProgress::Unsent);
-        CostSettlement { spec, response, call, held, counts_request, request, progress, usage: None }
+        CostSettlement { spec, response, call, held, counts_request, request, progress, usage: None, figures }
     }
 
     /// The request is on its way to a server.
     pub(crate) fn sent(&mut self, request: BodyProgress) {
         (self.request, self.progress) = (request, ExchangeProgress::Sent(Instant::now()));
+    }
+
+    /// No server was asked: everything is given back, also what the request itself costs.
+    pub(crate) fn cancel(mut self) {
+        if let Some(held) = self.held.take() {
+            held.cancel();
+        }
     }
 
     /// No server was given anything of the request.
@@ -136,7 +146,9 @@ impl CostSettlement {
 impl Drop for CostSettlement {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            held.settle(named(&self.amounts()).collect());
+            let amounts = self.amounts();
+            amounts.iter().for_each(|(meter, amount)| self.figures.settled(meter, amount));
+            held.settle(named(&amounts).collect());
         }
     }
 }

@@ -15,9 +15,11 @@
 //! | `refusals` | how refusals look |
 //! | `protection` | what keeps an upstream from more work than it can do |
 //! | `header_edits` | fields that are set or removed |
+//! | `pem_file` | certificates and keys |
 //! | `upstream_url` | the URL of a server |
 
 mod header_edits;
+mod pem_file;
 mod priority;
 mod protection;
 mod read;
@@ -37,13 +39,14 @@ use tollgate_overload::Priorities;
 use tollgate_rules::problem::ParseError;
 
 pub use header_edits::HeaderEdits;
+pub use pem_file::{ClientCertificate, PemFile};
 pub use priority::{PriorityCase, PriorityClass, PrioritySpec};
 pub use protection::ProtectionSpec;
 pub use read::{read, read_bytes};
 pub use refusals::{HtmlPage, RefusalBody, RefusalSpec};
 pub(crate) use route::have_all;
 pub use route::{ForwardedStyle, RouteSpec, TraceStyle};
-pub use upstream::{AuthorityFile, Balance, HealthSpec, TimeoutSpec, UpstreamSpec};
+pub use upstream::{Balance, HealthSpec, TimeoutSpec, UpstreamSpec};
 pub use upstream_url::{ServerScheme, UpstreamUrl};
 
 /// A routes file. Every value is validated.
@@ -67,21 +70,21 @@ impl GatewaySpec {
         GatewaySpec { upstreams: vec![upstream], routes: vec![route], ..GatewaySpec::default() }
     }
 
-    /// Reads the authorities that upstreams name, relative to the folder of the routes file.
-    pub fn load_authorities(&mut self, folder: &Path) -> Result<()> {
+    /// Reads the authorities and client certificates that upstreams name, relative to the folder of the routes file.
+    pub fn load_tls_files(&mut self, folder: &Path) -> Result<()> {
         for upstream in &mut self.upstreams {
-            let Some(ca) = &mut upstream.ca else { continue };
-            let path = folder.join(&ca.path);
-            ca.pem = std::fs::read(&path)
-                .with_context(|| format!("upstream {}: cannot read {}", upstream.name, path.display()))?;
+            let name = upstream.name.clone();
+            for (_, file) in upstream.tls_files_mut() {
+                file.load(folder).with_context(|| format!("upstream {name}"))?;
+            }
         }
         Ok(())
     }
 
-    /// The files that [`load_authorities`](GatewaySpec::load_authorities) reads.
-    pub fn authority_files(&self, folder: &Path) -> Vec<PathBuf> {
-        let files = self.upstreams.iter().filter_map(|upstream| upstream.ca.as_ref());
-        files.map(|ca| folder.join(&ca.path)).collect()
+    /// The files that [`load_tls_files`](GatewaySpec::load_tls_files) reads.
+    pub fn tls_files(&self, folder: &Path) -> Vec<PathBuf> {
+        let files = self.upstreams.iter().flat_map(UpstreamSpec::tls_files);
+        files.map(|file| folder.join(&file.path)).collect()
     }
 
     /// Loads the files that costs of routes name, relative to the folder of the routes file: lists of persisted queries,

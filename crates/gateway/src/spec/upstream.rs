@@ -1,6 +1,5 @@
 //! Upstreams: servers that are alike, and how they are treated.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_overload::spec::{RetrySpec, read_ejection, read_retries};
@@ -8,8 +7,9 @@ use tollgate_overload::{OutlierConfig, Priorities};
 use tollgate_rules::problem::Problems;
 use tollgate_rules::read::{FieldValue, MapFields};
 
+use super::pem_file::{ClientCertificate, PemFile};
 use super::protection::ProtectionSpec;
-use super::upstream_url::UpstreamUrl;
+use super::upstream_url::{ServerScheme, UpstreamUrl};
 
 /// Most servers of one upstream.
 const SERVERS_MAX: usize = 256;
@@ -36,16 +36,9 @@ pub struct UpstreamSpec {
     /// Idle connections that are kept open, per server.
     pub max_idle: usize,
     /// Authorities that sign the certificates of `https` servers; the system's without it.
-    pub ca: Option<AuthorityFile>,
-}
-
-/// Authorities in a file. What is in it is part of the upstream: other authorities are another upstream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuthorityFile {
-    /// As named in the routes file.
-    pub path: PathBuf,
-    /// What [`load_authorities`](super::GatewaySpec::load_authorities) read.
-    pub pem: Vec<u8>,
+    pub ca: Option<PemFile>,
+    /// What the gateway proves itself with to `https` servers; nothing without it.
+    pub client_certificate: Option<ClientCertificate>,
 }
 
 /// How a server is chosen.
@@ -113,7 +106,25 @@ impl UpstreamSpec {
             retries: RetrySpec::default(),
             max_idle: 128,
             ca: None,
+            client_certificate: None,
         }
+    }
+
+    /// True if there are servers, and no connection to them is encrypted.
+    fn has_no_https(&self) -> bool {
+        !self.servers.is_empty() && self.servers.iter().all(|url| url.scheme != ServerScheme::Https)
+    }
+
+    /// The files that it names.
+    pub(super) fn tls_files(&self) -> impl Iterator<Item = &PemFile> {
+        let own = self.client_certificate.iter().flat_map(|own| [&own.chain, &own.key]);
+        self.ca.iter().chain(own)
+    }
+
+    /// The same, with the fields that name them.
+    pub(crate) fn tls_files_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut PemFile)> {
+        let own = self.client_certificate.iter_mut().flat_map(|own| [("cert", &mut own.chain), ("key", &mut own.key)]);
+        self.ca.iter_mut().map(|ca| ("ca", ca)).chain(own)
     }
 }
 
@@ -126,6 +137,8 @@ const FIELDS: &[&str] = &[
     "retries",
     "max_idle",
     "ca",
+    "cert",
+    "key",
     "max_in_flight",
     "concurrency",
     "queue",
@@ -168,8 +181,22 @@ pub(super) fn read_upstream(
     if let Some(idle) = number(&fields, "max_idle", 0..=100_000, problems) {
         upstream.max_idle = idle as usize;
     }
-    let ca = fields.get("ca").and_then(|value| value.text(problems));
-    upstream.ca = ca.map(|path| AuthorityFile { path: PathBuf::from(path), pem: Vec::new() });
+    let mut file = |name| fields.get(name).and_then(|value| value.text(problems)).map(PemFile::named);
+    upstream.ca = file("ca");
+    upstream.client_certificate = match (file("cert"), file("key")) {
+        (Some(chain), Some(key)) => Some(ClientCertificate { chain, key }),
+        _ => None,
+    };
+    for (name, other) in [("cert", "key"), ("key", "cert")] {
+        if let (Some(value), None) = (fields.get(name), fields.get(other)) {
+            let message = format!("{} has no effect without `{other}`", value.path);
+            problems.push(value.problem("missing-field", message).help("name a certificate and its private key"));
+        }
+    }
+    if let Some(value) = fields.get("cert").filter(|_| upstream.has_no_https()) {
+        let message = format!("{} has no effect: no server is https", value.path);
+        problems.push(value.problem("unused-field", message).help("write https:// in `servers`, or remove the field"));
+    }
     upstream
 }
 

@@ -65,6 +65,12 @@ impl UpstreamError {
         matches!(self, NoServer | Full | Connect(_) | NoUpgrade | Timeout(UpstreamStep::Connect))
     }
 
+    /// True if the gateway did not even try to send the request: what stands behind it is spared.
+    pub(crate) fn is_unasked(&self) -> bool {
+        use UpstreamError::{BreakerOpen, Full, NoServer, Shed};
+        matches!(self, NoServer | Full | Shed(_) | BreakerOpen)
+    }
+
     /// The label in metrics and the access log.
     pub(crate) const fn label(&self) -> &'static str {
         match self {

@@ -52,6 +52,7 @@ use self::protection::Protection;
 use self::response_check::{check_framing, check_response};
 use self::retry::{FailedAttempt, Retries, copy_of, pause};
 use self::server::Outliers;
+use crate::duration_histogram::DurationHistogram;
 use crate::spec::UpstreamSpec;
 
 /// Servers that are alike.
@@ -60,6 +61,8 @@ pub(crate) struct Upstream {
     servers: Vec<Arc<UpstreamServer>>,
     pub(crate) protection: Arc<Protection>,
     retries: Retries,
+    /// From the first attempt to the head of the response.
+    pub(crate) first_byte: DurationHistogram,
 }
 
 /// How one request is sent.
@@ -93,7 +96,7 @@ impl Upstream {
             .collect();
         let protection = Arc::new(Protection::new(&spec.protection, clock));
         let retries = Retries::new(&spec.retries);
-        Ok(Upstream { spec, servers, protection, retries })
+        Ok(Upstream { spec, servers, protection, retries, first_byte: DurationHistogram::default() })
     }
 
     pub(crate) fn servers(&self) -> &[Arc<UpstreamServer>] {
@@ -113,6 +116,7 @@ impl Upstream {
         exchange: &Exchange<'_>,
     ) -> Result<Response<ReceivedResponse>, UpstreamError> {
         self.retries.record_request();
+        let start = Instant::now();
         let mut server = self.choose(exchange, &[]).ok_or(UpstreamError::NoServer)?;
         let mut tried: SmallVec<[Arc<UpstreamServer>; 2]> = SmallVec::new();
         // Of an attempt that reached a server: what the request cost is not taken back, though the next one sent nothing.
@@ -121,7 +125,10 @@ impl Upstream {
             let retries = tried.len() as u32;
             let FailedAttempt { error, again } =
                 match self.attempt(&server, request, &progress, exchange, retries).await {
-                    Ok(response) => return Ok(response),
+                    Ok(response) => {
+                        self.first_byte.observe(start.elapsed());
+                        return Ok(response);
+                    }
                     Err(failed) => failed,
                 };
             tried.push(server.clone());

@@ -2,6 +2,7 @@
 //! priority, and three ways to stop calling one that fails. The state machines are `tollgate-overload`; this file asks them
 //! in order, cheapest first, and tells them how each request ended.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,16 +18,23 @@ use tollgate_service::random;
 use super::error::UpstreamError;
 use crate::spec::ProtectionSpec;
 
+/// Health checks that are admitted at once beside all limits. More of them are no checks any more: they are requests
+/// of the highest class, so that a path for checks is no way around the limits.
+const HEALTH_CHECKS_MAX: usize = 8;
+
 /// The protection of one upstream.
 pub(crate) struct Protection {
     clock: Arc<dyn Clock>,
-    /// Requests in flight, over all servers.
+    /// Requests in flight, over all servers, without health checks.
     in_flight: AtomicUsize,
+    health_checks: AtomicUsize,
     max_in_flight: Option<u32>,
     admission: Option<AdmissionController>,
     shedder: Option<(Mutex<UtilisationShedder>, ShedLadder)>,
     throttle: Option<Mutex<ClientThrottle>>,
     breaker: Option<Mutex<CircuitBreaker>>,
+    /// Requests that were not sent, by class and reason.
+    shed: Mutex<BTreeMap<(Priority, &'static str), u64>>,
 }
 
 impl Protection {
@@ -35,6 +43,7 @@ impl Protection {
         let controller = |config| AdmissionController::new(config, clock.clone(), random::fast());
         Protection {
             in_flight: AtomicUsize::new(0),
+            health_checks: AtomicUsize::new(0),
             max_in_flight: spec.max_in_flight,
             admission: spec.admission().map(controller),
             shedder: spec
@@ -42,6 +51,7 @@ impl Protection {
                 .map(|shed| (Mutex::new(UtilisationShedder::new(shed.utilisation)), ShedLadder::new(&spec.priorities))),
             throttle: spec.throttle.map(|config| Mutex::new(ClientThrottle::new(config))),
             breaker: spec.breaker.map(|config| Mutex::new(CircuitBreaker::new(config, now))),
+            shed: Mutex::default(),
             clock,
         }
     }
@@ -52,11 +62,30 @@ impl Protection {
         priority: Priority,
         method: &Method,
     ) -> Result<ProtectedPermit, UpstreamError> {
-        let before = self.in_flight.fetch_add(1, Ordering::Relaxed);
-        let mut permit = ProtectedPermit { protection: self.clone(), admission: None, pass: None, has_ended: false };
-        if self.max_in_flight.is_some_and(|max| before >= max as usize) {
-            return Err(UpstreamError::Full);
+        let admitted = self.try_admit(priority, method).await;
+        if let Err(error) = &admitted {
+            *self.shed.lock().entry((priority, error.label())).or_default() += 1;
         }
+        admitted
+    }
+
+    /// Requests that were not sent, by class and reason.
+    pub(crate) fn shed(&self) -> Vec<(Priority, &'static str, u64)> {
+        self.shed.lock().iter().map(|((priority, reason), count)| (*priority, *reason, *count)).collect()
+    }
+
+    async fn try_admit(
+        self: &Arc<Protection>,
+        priority: Priority,
+        method: &Method,
+    ) -> Result<ProtectedPermit, UpstreamError> {
+        if priority == Priority::HEALTH
+            && let Some(permit) = self.permit(ServedAs::HealthCheck, HEALTH_CHECKS_MAX)
+        {
+            return self.pass_breaker(permit);
+        }
+        let max = self.max_in_flight.map_or(usize::MAX, |max| max as usize);
+        let mut permit = self.permit(ServedAs::Request, max).ok_or(UpstreamError::Full)?;
         let is_read = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if let Some((shedder, ladder)) = &self.shedder
             && shedder.lock().sheds(ladder, priority, is_read, random::fast())
@@ -72,6 +101,27 @@ impl Protection {
             let admitted = admission.acquire(priority).await;
             permit.admission = Some(admitted.map_err(|reason| UpstreamError::Shed(reason.name()))?);
         }
+        self.pass_breaker(permit)
+    }
+
+    /// A place among those that are served at once; `None` if there are `max` of them.
+    fn permit(self: &Arc<Protection>, served_as: ServedAs, max: usize) -> Option<ProtectedPermit> {
+        let before = self.count(served_as).fetch_add(1, Ordering::Relaxed);
+        let protection = self.clone();
+        // Its drop takes the place back.
+        let permit = ProtectedPermit { protection, served_as, admission: None, pass: None, has_ended: false };
+        (before < max).then_some(permit)
+    }
+
+    fn count(&self, served_as: ServedAs) -> &AtomicUsize {
+        match served_as {
+            ServedAs::Request => &self.in_flight,
+            ServedAs::HealthCheck => &self.health_checks,
+        }
+    }
+
+    /// An open breaker says that the upstream fails, which is what a health check asks.
+    fn pass_breaker(&self, mut permit: ProtectedPermit) -> Result<ProtectedPermit, UpstreamError> {
         if let Some(breaker) = &self.breaker {
             match breaker.lock().try_pass(self.clock.now()) {
                 Some(pass) => permit.pass = Some(pass),
@@ -111,9 +161,18 @@ impl Protection {
     }
 }
 
+/// How a request is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ServedAs {
+    Request,
+    /// Beside all limits.
+    HealthCheck,
+}
+
 /// One admitted request. Dropping it frees its place, however the request ended.
 pub(crate) struct ProtectedPermit {
     protection: Arc<Protection>,
+    served_as: ServedAs,
     admission: Option<AdmissionPermit>,
     pass: Option<BreakerPass>,
     /// There was a response, or it is known why there is none.
@@ -153,7 +212,8 @@ impl ProtectedPermit {
         if let Some(admission) = &mut self.admission {
             admission.record_now();
         }
-        if let Some(throttle) = &self.protection.throttle {
+        // Of health checks the throttle does not know that they were sent.
+        if let Some(throttle) = self.protection.throttle.as_ref().filter(|_| self.served_as == ServedAs::Request) {
             throttle.lock().accepted(self.protection.clock.now());
         }
     }
@@ -183,7 +243,7 @@ impl ProtectedPermit {
 
 impl Drop for ProtectedPermit {
     fn drop(&mut self) {
-        self.protection.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.protection.count(self.served_as).fetch_sub(1, Ordering::Relaxed);
         if !self.has_ended {
             self.ignore(); // the caller hung up: how long that took says nothing about the upstream
         }

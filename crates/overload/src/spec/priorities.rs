@@ -27,7 +27,7 @@ pub fn read_priorities(value: FieldValue<'_>, problems: &mut Problems) -> Priori
 pub fn read_priority(value: FieldValue<'_>, known: &Priorities, problems: &mut Problems) -> Priority {
     let Some(name) = value.text(problems) else { return known.unnamed() };
     known.find(name).unwrap_or_else(|| {
-        let names: Vec<&str> = known.names().collect();
+        let names: Vec<&str> = known.names().chain([Priorities::HEALTH]).collect();
         let message = format!("{} is {}, which is no class of priority", value.path, quote(name));
         problems.push(value.problem("unknown-value", message).help(suggest(name, &names)));
         known.unnamed()

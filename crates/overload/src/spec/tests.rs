@@ -81,7 +81,7 @@ fn classes_are_read_and_named() {
     assert_eq!(good("silver", |value, problems| read_priority(value, &classes, problems)), Priority::LOWEST);
     assert_eq!(
         bad("sliver", |value, problems| read_priority(value, &classes, problems)),
-        "1:1 unknown-value here: here is `sliver`, which is no class of priority; did you mean `silver`? allowed: gold, silver"
+        "1:1 unknown-value here: here is `sliver`, which is no class of priority; did you mean `silver`? allowed: gold, silver, health"
     );
     assert!(bad("[a, a]", read_priorities).contains("bad-priorities here: here: `a` is named twice"));
     assert!(bad("gold", read_priorities).contains("wrong-type here: here should be a list of classes"));

@@ -123,6 +123,13 @@ impl Default for ReservedSlots {
 impl ReservedSlots {
     /// The attribute with the class of a request.
     pub const ATTRIBUTE: &'static str = "priority";
+    /// The class of health checks, which is above every other: it may always use the share.
+    pub const HEALTH: &'static str = "health";
+
+    /// Whether requests of this class may use the share.
+    pub fn is_for(&self, class: &str) -> bool {
+        class == self.class || class == ReservedSlots::HEALTH
+    }
 
     /// The slots that all requests may use; what is reserved is rounded up.
     pub fn shared(&self, slots: u64) -> u64 {

@@ -181,8 +181,8 @@ pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
     }
     // Rules of Envoy's files count hits only.
     match request.costs.first() {
-        Some((meter, _)) => Err(RequestError::unknown_meter(meter, &BTreeSet::new())),
-        None => Ok(()),
+        Some((meter, _)) if !request.ignores_uncounted => Err(RequestError::unknown_meter(meter, &BTreeSet::new())),
+        _ => Ok(()),
     }
 }
 

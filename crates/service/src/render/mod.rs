@@ -29,7 +29,7 @@ use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
 use tollgate_rules::MeterSpec;
 use tollgate_ruleset::Rule;
 
-pub use self::options::{DenialStatus, Detail, Dialect, Media, ProxyResponseOptions, RenderConfig, ResponseOptions};
+pub use self::options::{ClosedReason, DenialStatus, Detail, Dialect, Media, ProxyResponseOptions, RenderConfig, ResponseOptions};
 pub use self::problem::{DenialText, ProblemDetails, denial_text, write_denial, write_problem};
 pub use self::retry::Jitter;
 pub use self::style::HeaderStyles;
@@ -126,6 +126,8 @@ struct RenderInput<'a> {
     retry: RetryHint,
     /// Denied because the store is away, not by a limit.
     is_closed: bool,
+    /// How that reads.
+    closed: ClosedReason,
     /// Denied for the fleet's sake, not for what the caller used.
     is_shed: bool,
     dialect: Dialect,
@@ -145,12 +147,15 @@ impl<'a> RenderInput<'a> {
         let next = policy.as_ref().and_then(|policy| policy.next);
         let is_closed = decision.verdict == Verdict::Deny && decision.decided_by == DecidedBy::Closed;
         let is_shed = decision.verdict == Verdict::Deny && !is_closed && rule.is_some_and(sheds);
+        let closed = options.closed;
         let retry = match (is_closed, is_shed) {
-            (true, _) => RetryHint::while_away(config.retry_jitter, options.random),
-            (_, true) => RetryHint::while_shedding(config.retry_jitter, options.random),
+            (true, _) if closed == ClosedReason::StoreUnavailable => {
+                RetryHint::while_away(config.retry_jitter, options.random)
+            }
+            (true, _) | (_, true) => RetryHint::while_shedding(config.retry_jitter, options.random),
             _ => RetryHint::of(decision.retry_after(), next, config.retry_jitter, options.random),
         };
-        RenderInput { decision, rule, policy, retry, is_closed, is_shed, dialect: options.dialect }
+        RenderInput { decision, rule, policy, retry, is_closed, closed, is_shed, dialect: options.dialect }
     }
 
     /// True if no limit of the caller is the reason.

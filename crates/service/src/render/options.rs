@@ -63,6 +63,18 @@ pub struct ResponseOptions {
     pub media: Media,
     /// A random number for this response: selects the jitter of its wait.
     pub random: u64,
+    /// How a denial because the store is away reads.
+    pub closed: ClosedReason,
+}
+
+/// How a denial because the store is away reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClosedReason {
+    /// `store_unavailable`, to come back soon: the caller is a program of the operator.
+    #[default]
+    StoreUnavailable,
+    /// `overload`, to come back when what was shed does: the caller is anyone, and stores are no business of theirs.
+    Overload,
 }
 
 /// How a proxy wants its response.

@@ -5,7 +5,7 @@ use tollgate_ruleset::{RequestError, Rule};
 
 use super::body::{escaped, number, string, write_members, write_retry};
 use super::retry::RetryHint;
-use super::{Detail, Media, RenderConfig, RenderInput, ResponseOptions, append_common_fields, append_fields};
+use super::{ClosedReason, Detail, Media, RenderConfig, RenderInput, ResponseOptions, append_common_fields, append_fields};
 use crate::reply::{HeaderFields, Reply};
 
 /// An error, for people and for machines.
@@ -172,12 +172,15 @@ enum DenialCause {
     Spent,
     TooCostly,
     StoreAway,
+    /// The store is away, which the caller is not told.
+    ClosedAsOverload,
     Overload,
 }
 
 impl DenialCause {
     fn of(input: &RenderInput<'_>) -> DenialCause {
         match input.retry {
+            _ if input.is_closed && input.closed == ClosedReason::Overload => DenialCause::ClosedAsOverload,
             _ if input.is_closed => DenialCause::StoreAway,
             _ if input.is_shed => DenialCause::Overload,
             RetryHint::Never if !input.is_used_up() => DenialCause::TooCostly,
@@ -190,7 +193,7 @@ impl DenialCause {
         match self {
             DenialCause::Spent | DenialCause::TooCostly => "rate_limited",
             DenialCause::StoreAway => "store_unavailable",
-            DenialCause::Overload => "overload",
+            DenialCause::ClosedAsOverload | DenialCause::Overload => "overload",
         }
     }
 
@@ -200,6 +203,7 @@ impl DenialCause {
             DenialCause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
             DenialCause::TooCostly => "cost_too_high",
             DenialCause::StoreAway => "store_unavailable",
+            DenialCause::ClosedAsOverload => "overload",
             DenialCause::Overload => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("overload"),
         }
     }
@@ -213,7 +217,7 @@ fn write_detail(cause: DenialCause, input: &RenderInput<'_>, out: &mut Vec<u8>) 
             return out
                 .extend_from_slice(b"Limits cannot be checked at the moment, and requests are refused meanwhile.");
         }
-        DenialCause::Overload => {
+        DenialCause::ClosedAsOverload | DenialCause::Overload => {
             return out.extend_from_slice(b"The service has as much to do as it can, and serves other requests first.");
         }
     };
@@ -227,7 +231,7 @@ fn write_message(cause: DenialCause, retry: RetryHint, out: &mut Vec<u8>) {
         DenialCause::Spent => b"Too many requests.".as_slice(),
         DenialCause::TooCostly => b"This request can never pass: its cost exceeds the limit.",
         DenialCause::StoreAway => b"Limits cannot be checked at the moment.",
-        DenialCause::Overload => b"The service is overloaded.",
+        DenialCause::ClosedAsOverload | DenialCause::Overload => b"The service is overloaded.",
     });
     if let RetryHint::After { secs, .. } = retry {
         out.extend_from_slice(b" Retry after ");
