@@ -40,6 +40,19 @@ pub fn run(
     plan: &LoadPlan,
     on_second: &mut dyn FnMut(&Second),
 ) -> Result<LoadReport, LoadError> {
+    run_while(target, request, plan, &mut |second| {
+        on_second(second);
+        true
+    })
+}
+
+/// The same; the measured time ends early after a second for which `goes_on` returns false.
+pub fn run_while(
+    target: &Target,
+    request: &LoadRequest,
+    plan: &LoadPlan,
+    goes_on: &mut dyn FnMut(&Second) -> bool,
+) -> Result<LoadReport, LoadError> {
     plan.check()?;
     let framed = protocol::frame(request, target, plan.pipeline)?;
     socket::probe(target.address(), plan.timeout)?;
@@ -65,7 +78,7 @@ pub fn run(
         due_until: now + nanos(plan.warm_up) + nanos(plan.duration),
         next_maintenance: now,
     };
-    generator.run(now, on_second)
+    generator.run(now, goes_on)
 }
 
 struct Generator<'a> {
@@ -91,24 +104,26 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    fn run(mut self, start: u64, on_second: &mut dyn FnMut(&Second)) -> Result<LoadReport, LoadError> {
+    fn run(mut self, start: u64, goes_on: &mut dyn FnMut(&Second) -> bool) -> Result<LoadReport, LoadError> {
         let mut events = Events::with_capacity(1024);
         let measured_from = start + nanos(self.plan.warm_up);
-        self.run_until(&mut events, measured_from, &mut |_| {})?;
+        self.run_until(&mut events, measured_from, &mut |_| true)?;
         self.tally = Tally::new(clock::now());
         let measured_to = self.due_until;
-        self.run_until(&mut events, measured_to, on_second)?;
-        let closed = self.stop(on_second);
-        self.run_until(&mut events, measured_to + nanos(self.plan.timeout), &mut |_| {})?;
+        self.run_until(&mut events, measured_to, goes_on)?;
+        let closed = self.stop(goes_on);
+        let answered_by = self.due_until + nanos(self.plan.timeout);
+        self.run_until(&mut events, answered_by, &mut |_| true)?;
         Ok(self.tally.finish(closed))
     }
 
-    /// Runs until `end`; after sending has stopped, until no request is in flight.
+    /// Runs until `end`, or a second after which it does not go on; after sending has stopped, until no request is in
+    /// flight.
     fn run_until(
         &mut self,
         events: &mut Events,
         end: u64,
-        on_second: &mut dyn FnMut(&Second),
+        goes_on: &mut dyn FnMut(&Second) -> bool,
     ) -> Result<(), LoadError> {
         loop {
             let now = clock::now();
@@ -118,8 +133,10 @@ impl Generator<'_> {
             if now >= self.next_maintenance {
                 self.maintain(now);
             }
-            if self.is_sending && now >= self.tally.second_ends() {
-                self.tally.end_second(now).map(&mut *on_second);
+            let is_turn = self.is_sending && now >= self.tally.second_ends();
+            if is_turn && !self.tally.end_second(now).is_none_or(&mut *goes_on) {
+                self.due_until = now;
+                return Ok(());
             }
             self.send_due(now);
             match self.poll.poll(events, Some(self.pause(now, end))) {
@@ -133,10 +150,10 @@ impl Generator<'_> {
     }
 
     /// Ends the measured time: no new request falls due, and only those that were due before may still be sent.
-    fn stop(&mut self, on_second: &mut dyn FnMut(&Second)) -> MeasuredPeriod {
+    fn stop(&mut self, goes_on: &mut dyn FnMut(&Second) -> bool) -> MeasuredPeriod {
         let now = clock::now();
         self.is_sending = false;
-        self.tally.end_second(now).map(&mut *on_second);
+        self.tally.end_second(now).map(&mut *goes_on);
         self.tally.close(now)
     }
 

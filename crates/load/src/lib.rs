@@ -8,6 +8,8 @@
 //! - **Open loop**: requests fall due at a fixed rate, independent of the server. Latency counts from the moment a
 //!   request was due, so the delays of a stalling server are measured in full (no coordinated omission).
 //!
+//! [`ramp`] offers more and more, step by step, and finds the rate up to which a server keeps up: its knee.
+//!
 //! ```no_run
 //! use tollgate_load::{LoadPlan, LoadRequest, Target, run};
 //!
@@ -28,6 +30,7 @@ mod keys;
 mod lost;
 mod plan;
 mod protocol;
+mod ramp;
 mod replies;
 mod reply;
 mod report;
@@ -40,9 +43,10 @@ mod target;
 mod template;
 
 pub use error::{ErrorKind, LoadError};
-pub use generator::run;
+pub use generator::{run, run_while};
 pub use grpc::ProtobufMessage;
 pub use plan::{LoadPace, LoadPlan, Popularity, WaitMode};
+pub use ramp::{KneeCriteria, LimitProposal, RampEnd, RampPlan, RampReport, RampStep, StepVerdict, ramp};
 pub use report::{Errors, LatencyHistogram, LoadReport, Second};
 pub use request::LoadRequest;
 pub use target::{Target, TargetAddress, TargetProtocol};

@@ -30,6 +30,8 @@ pub struct LoadReport {
     pub rate: f64,
     /// Time from the request (in the open loop: from its due time) to the reply.
     pub latency: LatencyHistogram,
+    /// The same, of replies that allowed the request only: what is refused at once says nothing about the others.
+    pub allowed_latency: LatencyHistogram,
     /// CPU time of the generator's thread.
     pub cpu: Duration,
     /// One entry per second of the measured time; the last may be shorter.
@@ -107,7 +109,8 @@ impl LatencyHistogram {
         self.nanos.saturating_record(nanos.clamp(LEAST, MOST));
     }
 
-    pub(crate) fn add(&mut self, other: &LatencyHistogram) {
+    /// Adds the latencies of another histogram.
+    pub fn add(&mut self, other: &LatencyHistogram) {
         self.nanos.add(&other.nanos).expect("all histograms have the same bounds");
     }
 

@@ -18,6 +18,7 @@ pub struct Tally {
     /// Latencies of the current second.
     fresh: LatencyHistogram,
     all: LatencyHistogram,
+    of_allowed: LatencyHistogram,
     pub sent: u64,
     pub unsent: u64,
     pub reconnects: u64,
@@ -45,6 +46,7 @@ impl Tally {
             cpu: clock::cpu(),
             fresh: LatencyHistogram::new(),
             all: LatencyHistogram::new(),
+            of_allowed: LatencyHistogram::new(),
             sent: 0,
             unsent: 0,
             reconnects: 0,
@@ -61,7 +63,10 @@ impl Tally {
     pub fn reply(&mut self, latency: u64, verdict: ReplyVerdict, bytes: &[u8]) {
         self.fresh.record(latency);
         match verdict {
-            ReplyVerdict::Allowed => self.allowed += 1,
+            ReplyVerdict::Allowed => {
+                self.allowed += 1;
+                self.of_allowed.record(latency);
+            }
             ReplyVerdict::Denied => self.denied += 1,
             ReplyVerdict::Failed(status) => {
                 *self.errors.statuses.entry(status).or_default() += 1;
@@ -121,6 +126,7 @@ impl Tally {
             errors: self.errors,
             rate: closed.in_time as f64 * SECOND as f64 / closed.duration.max(1) as f64,
             latency: self.all,
+            allowed_latency: self.of_allowed,
             cpu: Duration::from_nanos(closed.cpu),
             seconds: self.seconds,
         }
@@ -157,6 +163,7 @@ mod tests {
         assert_eq!((outcome.answered, outcome.rate, outcome.errors.total()), (3, 2.0, 1));
         assert_eq!(outcome.errors.first.as_deref(), Some("busy"));
         assert!(outcome.latency.max() >= Duration::from_secs(2));
+        assert_eq!(outcome.allowed_latency.max(), Duration::from_micros(1));
     }
 
     #[test]
