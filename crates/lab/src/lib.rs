@@ -9,6 +9,9 @@
 //! | [`faults`] | the fault matrix, applied to a fleet of real nodes |
 //! | [`durability`] | kills of a node under load, and the usage of quotas that each one costs |
 //! | [`process`], [`program`], [`ports`], [`patience`], [`stalls`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, how busy the machine is, a wall clock that steps |
+//! | [`knee`] | a server with a knee: workers that wait, and a queue |
+//! | [`overload`] | many times what such a server carries, through a gateway, with and without shedding |
+//! | [`process`], [`program`], [`ports`], [`patience`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, a wall clock that steps |
 //! | [`plot`] | line charts as SVG |
 //! | [`pictures`] | what the algorithms admit over time: driven, measured and drawn |
 //!
@@ -19,6 +22,8 @@
 pub mod durability;
 pub mod fault_proxy;
 pub mod faults;
+pub mod knee;
+pub mod overload;
 pub mod patience;
 pub mod pictures;
 pub mod plot;

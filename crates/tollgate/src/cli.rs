@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, check, clients, completions, config, db, envoy_compat, explain, gateway, grants, keys, man, mode,
-    namespaces, overrides, plans, rules, serve, status, store, tokens, usage, violations,
+    audit, bench, check, clients, completions, config, db, envoy_compat, explain, gateway, grants, keys, man, measure,
+    mode, namespaces, overrides, plans, rules, serve, status, store, tokens, usage, violations,
 };
 use crate::exit::Exit;
 use crate::output::Output;
@@ -76,6 +76,8 @@ pub enum Command {
     Store(store::Command),
     /// Send load to a server, and measure its rate and latency
     Bench(Box<bench::Args>),
+    /// Find out how much an API carries, and propose limits for it
+    Measure(Box<measure::Args>),
     /// Print a shell completion script
     Completions(completions::Args),
     /// Print the manual page, or write the pages of all commands
@@ -108,6 +110,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Db(command)) => db::run(&command, out),
         Some(Command::Store(command)) => store::run(&command, out),
         Some(Command::Bench(args)) => bench::run(&args, out),
+        Some(Command::Measure(args)) => measure::run(&args, out),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command(), out),
         Some(Command::Man(args)) => man::run(&args, Cli::command(), out),
         None => {

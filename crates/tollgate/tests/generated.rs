@@ -43,7 +43,7 @@ fn every_command_has_a_manual_page() {
 
 const COMMANDS: &str = "
     audit audit-list audit-verify
-    bench check completions config explain man mode serve status
+    bench check completions config explain man measure mode serve status
     clients clients-delete clients-get clients-import clients-list clients-set
     db db-migrate db-status db-token envoy-compat gateway gateway-check gateway-explain
     namespaces namespaces-list

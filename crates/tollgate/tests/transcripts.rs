@@ -23,4 +23,19 @@ macro_rules! transcripts {
     };
 }
 
-transcripts!(bench, check, config, db, explain, fmt, help, help_admin, lint, mistakes, store, test_tables, translate);
+transcripts!(
+    bench,
+    check,
+    config,
+    db,
+    explain,
+    fmt,
+    help,
+    help_admin,
+    lint,
+    measure,
+    mistakes,
+    store,
+    test_tables,
+    translate
+);

@@ -114,7 +114,7 @@ impl RampRun<'_> {
                 Ok(rate) => rate,
                 Err(end) => break end,
             };
-            if let Some(end) = self.bound(rate) {
+            if let Some(end) = self.bound(rate, self.plan.warm_up + self.plan.step) {
                 break end;
             }
             let step = self.measure(rate)?;
@@ -122,16 +122,15 @@ impl RampRun<'_> {
             let kept_up = step.kept_up();
             search.record(rate, step.verdict);
             steps.push(step);
-            if !kept_up && !self.recover()? {
-                break RampEnd::Unrecovered;
+            if !kept_up && let Some(end) = self.recover()? {
+                break end;
             }
         };
         Ok(RampReport { steps, baseline: self.baseline.quantile(0.99), end, requests: self.requests })
     }
 
-    /// The bound that a step at this rate would exceed.
-    fn bound(&self, rate: f64) -> Option<RampEnd> {
-        let time = self.plan.warm_up + self.plan.step;
+    /// The bound that this rate would exceed in so much time.
+    fn bound(&self, rate: f64, time: Duration) -> Option<RampEnd> {
         let elapsed = Duration::from_nanos(clock::now() - self.start);
         let requests = self.requests as f64 + rate * time.as_secs_f64();
         match () {
@@ -154,11 +153,14 @@ impl RampRun<'_> {
         Ok(step)
     }
 
-    /// Looks at the server with little load until it is as fast as before; false if that does not happen.
-    fn recover(&mut self) -> Result<bool, LoadError> {
+    /// Looks at the server with little load until it is as fast as before; a reason to end if that does not happen.
+    fn recover(&mut self) -> Result<Option<RampEnd>, LoadError> {
         let (criteria, baseline) = (self.plan.criteria, self.baseline_p99());
         let mut before: Option<Duration> = None;
         for _ in 0..LOOKS_MAX {
+            if let Some(end) = self.bound(LOOK_RATE, LOOK) {
+                return Ok(Some(end));
+            }
             let report = run(self.target, self.request, &self.load(LOOK_RATE, Duration::ZERO, LOOK), &mut |_| {})?;
             self.requests += report.sent;
             let latest = report.latency.max();
@@ -169,12 +171,12 @@ impl RampRun<'_> {
             };
             if report.answered > 0 && report.allowed == report.sent {
                 if is_fast {
-                    return Ok(true);
+                    return Ok(None);
                 }
                 before = Some(latest);
             }
         }
-        Ok(false)
+        Ok(Some(RampEnd::Unrecovered))
     }
 
     fn load(&self, rate: f64, warm_up: Duration, duration: Duration) -> LoadPlan {

@@ -63,7 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("load", &["proto", "resp"]),
-    ("terminal", &["core", "engine", "rules", "ruleset", "service"]),
+    ("terminal", &["core", "engine", "load", "rules", "ruleset", "service"]),
     (
         "tollgate",
         &[
@@ -84,7 +84,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("testkit", &["calendar", "core", "cost", "resp", "rules", "ruleset", "store", "store-redis"]),
-    ("lab", &["core", "resp", "store", "store-redis", "testkit"]),
+    ("lab", &["core", "load", "resp", "store", "store-redis", "testkit"]),
 ];
 
 /// Crates that turn bytes into calls of the application layer, and answers into bytes: none knows another.

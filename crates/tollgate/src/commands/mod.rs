@@ -13,6 +13,7 @@ pub mod gateway;
 pub mod grants;
 pub mod keys;
 pub mod man;
+pub mod measure;
 pub mod mode;
 pub mod namespaces;
 pub mod overrides;

@@ -1,6 +1,5 @@
 //! `tollgate bench`: sends load to a server, and measures rate and latency.
 
-mod figures;
 mod plot;
 mod requests;
 mod summary;
@@ -11,9 +10,9 @@ use anyhow::Result;
 use tollgate_load::{LoadPace, LoadPlan, LoadRequest, Popularity, Second, Target, TargetProtocol, WaitMode};
 use tollgate_rules::duration;
 
-use self::figures::{grouped, short_time};
 use crate::exit::Exit;
 use crate::output::Output;
+use tollgate_terminal::{grouped, short_time};
 
 /// The target, the load and the request.
 #[derive(Debug, clap::Args)]
@@ -107,11 +106,13 @@ Exit codes:
   1  errors occurred
   2  wrong usage, or the target does not accept connections"#;
 
-fn time(text: &str) -> Result<Duration, String> {
+/// Parses a duration.
+pub fn time(text: &str) -> Result<Duration, String> {
     duration::parse(text).map(Duration::from_nanos).map_err(|fault| fault.to_string())
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+/// Parses `NAME:VALUE`.
+pub fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
         _ => Err("write NAME:VALUE, such as X-Trace:bench".to_owned()),

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use tollgate_load::{LatencyHistogram, Second};
-
-use super::figures::{grouped, short_time};
+use tollgate_terminal::{grouped, short_time};
 
 /// Length of the longest bar.
 const WIDTH: usize = 50;

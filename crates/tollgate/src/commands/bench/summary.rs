@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tollgate_load::{Errors, LoadPace, LoadPlan, LoadReport, Popularity};
 
-use super::figures::{grouped, short_time};
 use super::plot;
-use tollgate_terminal::{Palette, count, visible};
+use tollgate_terminal::{Palette, count, grouped, short_time, visible};
 
 /// The reported quantiles.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
