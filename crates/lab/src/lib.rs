@@ -11,7 +11,6 @@
 //! | [`process`], [`program`], [`ports`], [`patience`], [`stalls`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, how busy the machine is, a wall clock that steps |
 //! | [`knee`] | a server with a knee: workers that wait, and a queue |
 //! | [`overload`] | many times what such a server carries, through a gateway, with and without shedding |
-//! | [`process`], [`program`], [`ports`], [`patience`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, a wall clock that steps |
 //! | [`plot`] | line charts as SVG |
 //! | [`pictures`] | what the algorithms admit over time: driven, measured and drawn |
 //!

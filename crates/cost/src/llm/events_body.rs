@@ -65,7 +65,11 @@ impl EventsBody {
         let held = std::mem::take(&mut self.held);
         self.is_oversized = false;
         if !left_out {
-            out.add_whole(held, chunk, range, tally.point());
+            return out.add_whole(held, chunk, range, tally.point());
+        }
+        // A leading LF is the end of the event before, whose CR was the last byte of its chunk.
+        if held.first().or(chunk.get(range.start)) == Some(&b'\n') {
+            out.add_whole(vec![b'\n'], chunk, range.end..range.end, tally.point());
         }
     }
 

@@ -26,6 +26,8 @@ pub struct StreamPoint {
     pub(super) open_block: Option<u64>,
     /// The number of the last event of a stream of responses.
     pub(super) sequence: Option<u64>,
+    /// Whether the last byte is a CR, whose LF may not have come yet.
+    pub(super) after_cr: bool,
 }
 
 /// Passages of one chunk. Neighbours with the same number of tokens are one passage.
@@ -42,6 +44,8 @@ impl<'a> Passages<'a> {
 
     /// Adds what was held of earlier chunks, followed by a part of this one.
     pub(super) fn add_whole(&mut self, mut held: Vec<u8>, chunk: &Bytes, range: Range<usize>, end: StreamPoint) {
+        let last = chunk.get(range.clone()).and_then(<[u8]>::last).or(held.last());
+        let end = StreamPoint { after_cr: last == Some(&b'\r'), ..end };
         if !held.is_empty() {
             self.close(chunk);
             held.extend_from_slice(chunk.get(range).unwrap_or_default());

@@ -110,7 +110,11 @@ impl UsageReader {
             return Bytes::new();
         }
         let (start, list) = match &mut self.body {
-            ResponseBody::Events(events) => (if events.give_up() { "\n\n" } else { "" }, None),
+            ResponseBody::Events(events) => match (events.give_up(), after.after_cr) {
+                (true, _) => ("\n\n", None),
+                (false, true) => ("\n", None),
+                (false, false) => ("", None),
+            },
             ResponseBody::Json(json) => match (json.give_up(), after.has_started) {
                 (true, true) => ("", Some(",")),
                 (true, false) => ("", Some("[")),

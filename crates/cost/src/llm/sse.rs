@@ -57,7 +57,7 @@ impl SseSplitter {
             return (SsePart::Other, 1);
         }
         if matches!(first, b'\r' | b'\n') {
-            return (self.end_line(first), 1);
+            return self.end_line(first, bytes.get(1).copied());
         }
         match self.line {
             Line::Name(read) => {
@@ -88,14 +88,17 @@ impl SseSplitter {
         (if self.line == Line::Data { SsePart::Data(data) } else { SsePart::Other }, length)
     }
 
-    fn end_line(&mut self, first: u8) -> SsePart<'static> {
+    /// A line ends, and an event with a blank one. CR and LF are one end: clients look for both of them behind an event.
+    fn end_line(&mut self, first: u8, second: Option<u8>) -> (SsePart<'static>, usize) {
         let is_blank = self.line == Line::Name(0);
         self.line = Line::Name(0);
-        self.after_cr = first == b'\r';
+        let is_pair = (first, second) == (b'\r', Some(b'\n'));
+        self.after_cr = first == b'\r' && !is_pair;
+        let length = if is_pair { 2 } else { 1 };
         if is_blank {
             self.has_data = false;
-            return SsePart::End;
+            return (SsePart::End, length);
         }
-        SsePart::Other
+        (SsePart::Other, length)
     }
 }

@@ -138,7 +138,7 @@ fn end_of_chunks(input: &[u8]) -> Option<usize> {
 }
 
 async fn answer(stream: &mut TcpStream, path: &str, head: &str, body: &[u8], shared: &Shared) -> Option<()> {
-    if path.starts_with("/v1/") {
+    if path.starts_with("/v1") {
         return crate::model::answer(stream, head, body, shared.released.clone()).await;
     }
     let text: &[u8] = match path {

@@ -31,7 +31,7 @@ pub async fn send(caller: &mut Caller, path: &str, fields: &str, body: &str) {
     caller.send(&format!("POST {path} HTTP/1.1\r\nHost: a\r\n{fields}Content-Length: {length}\r\n\r\n{body}")).await;
 }
 
-async fn call(rig: &Rig, path: &str, fields: &str, body: &str) -> Answer {
+pub async fn call(rig: &Rig, path: &str, fields: &str, body: &str) -> Answer {
     let mut caller = rig.connect().await;
     send(&mut caller, path, fields, body).await;
     caller.answer().await
@@ -56,7 +56,7 @@ fn dechunked(mut text: &str) -> String {
 }
 
 /// The JSON of every event.
-fn events(text: &str) -> Vec<Value> {
+pub fn events(text: &str) -> Vec<Value> {
     let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
     data.map(|data| serde_json::from_str(data).unwrap()).collect()
 }
@@ -67,7 +67,7 @@ pub fn text_bytes(stream: &str) -> usize {
 }
 
 /// Waits until this much is left: amounts are settled just after a response has ended.
-async fn left(rig: &Rig, path: &str, tokens: u64) {
+pub async fn left(rig: &Rig, path: &str, tokens: u64) {
     let wanted = tokens.to_string();
     until(async || rig.get(path).await.field("X-RateLimit-Remaining") == Some(&wanted)).await;
 }

@@ -149,7 +149,7 @@ async fn other_end(rig: &Rig, random: &mut Random, number: u64) -> u16 {
         }
         4 => {
             caller.send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n").await;
-            caller.head().await;
+            within(caller.stream.readable()).await.unwrap(); // or cut before its head, on a busy machine
         }
         5 => {
             caller.stream.set_zero_linger().unwrap(); // with a reset
@@ -175,7 +175,7 @@ async fn other_end(rig: &Rig, random: &mut Random, number: u64) -> u16 {
             caller.send(&format!("GET /tunnel HTTP/1.1\r\n{upgrade}ping")).await;
             let head = caller.head().await;
             if random.below(2) == 0 {
-                assert_eq!(caller.until("ping").await, "ping");
+                within(caller.stream.readable()).await.unwrap(); // the echo, or the end of a silent tunnel
             }
             if random.below(2) == 0 {
                 caller.rest().await; // until it was silent for too long

@@ -41,6 +41,27 @@ fn chat_ends_with_its_length_reached_or_an_error() {
     );
 }
 
+/// Clients of Gemini look for CR LF CR LF behind an event. An ending that followed the second CR was lost on them.
+#[test]
+fn an_ending_follows_a_whole_event_wherever_the_stream_was_cut() {
+    let request = call("/v1beta/models/gemini-2.5-pro:streamGenerateContent", "{}");
+    for size in (1..60).chain([GEMINI_EVENTS.len()]) {
+        let mut reader = events(&request);
+        let mut out = Vec::new();
+        for piece in GEMINI_EVENTS.as_bytes().chunks(size) {
+            reader.push(Bytes::copy_from_slice(piece), &mut out);
+        }
+        // After any passage: what was read behind it is not passed on.
+        let passage = |text: &str| out.iter().position(|passage| passage.bytes.ends_with(text.as_bytes()));
+        let first = passage("\r\n\r\n").or(passage("\r\n\r")).unwrap();
+        let end = reader.exhaust(OnExhausted::Cut, "spent", &out[first].end);
+        let text = passed(&out[..=first]) + std::str::from_utf8(&end).unwrap();
+        let whole: Vec<&str> = text.split_terminator("\r\n\r\n").collect();
+        assert!(whole.len() > 1 && whole.iter().all(|event| event.starts_with("data: {")), "{size}: {text:?}");
+        assert!(whole.last().unwrap().contains("RESOURCE_EXHAUSTED"), "{size}: {text:?}");
+    }
+}
+
 #[test]
 fn a_caller_who_asked_for_usage_gets_it() {
     let asked = CHAT_STREAM.replace("\"stream\":true", "\"stream\":true,\"stream_options\":{\"include_usage\":true}");
