@@ -98,7 +98,7 @@ fn introduction(cores: &Cores, field: &GatewayField<'_>) -> String {
          answered with 119 bytes. The generator and the upstream never sleep. All limits count by the address of the caller, \
          and everything is allowed. nginx (`proxy_pass` with keep-alive, `limit_req`), HAProxy (a stick table) and Envoy (its \
          local rate limit filter, one bucket for all callers) have one limit and tell the upstream the caller's address; \
-         Tollgate has three rules in memory and its defaults, so it also writes `X-Forwarded-Host` and `-Proto`, eight fields \
+         Tollgate has three rules in memory and its defaults, so it also writes `X-Forwarded-Host` and `-Proto`, six fields \
          about the limits, and a decision id. Every candidate's answers were checked before it was timed. A round counts \
          as noisy when others took a tenth of a core; it stays in.{}",
         cores.describe(),

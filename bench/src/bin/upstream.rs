@@ -36,7 +36,7 @@ fn main() -> anyhow::Result<()> {
     loop {
         poll.poll(&mut events, Some(std::time::Duration::ZERO))?;
         if events.is_empty() {
-            quiet += 1;
+            quiet = quiet.wrapping_add(1);
             if quiet.is_multiple_of(PATIENCE) && parent_id() != parent {
                 return Ok(()); // the benchmark was killed
             }

@@ -20,13 +20,17 @@ pub fn run(field: &GatewayField<'_>, report: &mut BenchReport) {
     let mut rows = Vec::new();
     for candidate in servers(field) {
         progress(&format!("  idle connections: {}", candidate.name));
-        rows.push(match per_connection(&candidate.server) {
-            Ok((before, after)) => {
-                let each = after.saturating_sub(before) as f64 / 1024.0 / CONNECTIONS as f64;
-                if candidate.name == TOLLGATE {
-                    report.number("KiB per idle connection", Bound::AtMost(20.0), each);
-                }
-                vec![candidate.name.to_owned(), megabytes(before), megabytes(after), format!("{each:.1}")]
+        let measured = per_connection(&candidate.server);
+        let each = |(before, after): &(u64, u64)| after.saturating_sub(*before) as f64 / 1024.0 / CONNECTIONS as f64;
+        if candidate.name == TOLLGATE {
+            let each = measured.as_ref().map_or(f64::INFINITY, each);
+            report.number("KiB per idle connection", Bound::AtMost(20.0), each);
+        }
+        rows.push(match &measured {
+            Ok(figures) => {
+                let (before, after) = *figures;
+                let each = format!("{:.1}", each(figures));
+                vec![candidate.name.to_owned(), megabytes(before), megabytes(after), each]
             }
             Err(error) => vec![format!("{} ({error:#})", candidate.name), String::new(), String::new(), String::new()],
         });
