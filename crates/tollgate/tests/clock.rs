@@ -120,3 +120,105 @@ fn setting_the_clock_moves_dates_and_expiry_but_no_bucket() {
     assert!(around(back.body["reset_at"].as_u64().unwrap(), wall(0)), "{}", back.body);
     assert_eq!(admin(&soon), 200, "by that clock it is good again");
 }
+
+const MONTHLY: &str = "rules: [{ name: monthly, key_by: user_id, quota: { amount: 10, every: month, rollover: 20% } }]";
+
+/// A node with buckets in memory and a journal, on a clock that can be set. It can be started again.
+struct MonthlyNode {
+    dir: Dir,
+    clock: WallClock,
+    server: Option<Server>,
+}
+
+impl MonthlyNode {
+    fn start(name: &str) -> MonthlyNode {
+        let dir = Dir::new(name);
+        dir.write("rules.yaml", MONTHLY);
+        let clock = WallClock::new(&dir.path(""));
+        let mut node = MonthlyNode { dir, clock, server: None };
+        node.start_again();
+        node
+    }
+
+    /// Ends the process, if there is one, and starts the next one in the same directory.
+    fn start_again(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.end();
+        }
+        let mut command = self.dir.tollgate();
+        self.clock.apply(&mut command);
+        let arguments =
+            ["--http", "127.0.0.1:0", "--state-dir", "state", "--drain-delay", "0s", "--rules", "rules.yaml"];
+        self.server = Some(Server::start(command, &arguments));
+    }
+
+    fn url(&self) -> &str {
+        self.server.as_ref().unwrap().url()
+    }
+
+    /// The answer to a check of this cost.
+    fn charge(&self, cost: u64) -> Value {
+        call(self.url(), "POST /v1/check", &format!(r#"{{"user_id":"1","cost":{cost}}}"#)).body
+    }
+
+    /// Used and remaining units, and the end of the period in seconds since 1970.
+    fn usage(&self) -> (u64, u64, i64) {
+        let answer = call(self.url(), "GET /v1/usage?user_id=1", "").body;
+        let rule = &answer["rules"][0];
+        let number = |name: &str| rule[name].as_u64().unwrap_or_else(|| panic!("{answer}"));
+        let end = datetime::parse(rule["period"]["end"].as_str().unwrap()).unwrap() / 1_000_000_000;
+        assert_eq!(number("reset_at"), end, "the wall clock shows it when the period ends: {answer}");
+        (number("used"), number("remaining"), end.cast_signed())
+    }
+
+    /// Sets the clock this many seconds after the end of the month that it is now, or before.
+    fn step_to(&self, end: i64, after: i64) {
+        self.clock.set(end - wall(0) + after);
+        until("the node sees the step", || {
+            let date = call(self.url(), "POST /v1/check", r#"{"user_id":"watch","cost":0}"#).date;
+            around(date, end + after)
+        });
+    }
+}
+
+#[test]
+fn a_month_ends_when_the_clock_is_stepped_over_its_end() {
+    let node = MonthlyNode::start("clock-month");
+    assert_eq!(node.charge(7)["allowed"], true);
+    let (used, remaining, end) = node.usage();
+    assert_eq!((used, remaining), (7, 3));
+
+    node.step_to(end, -HOUR);
+    assert_eq!(node.usage(), (7, 3, end), "the last hour");
+    node.step_to(end, HOUR);
+    let (used, remaining, next_end) = node.usage();
+    assert_eq!((used, remaining), (0, 12), "ten, and two of the three that were left");
+    assert!(next_end > end + 27 * 86_400, "{next_end}");
+    let charged = node.charge(5);
+    assert_eq!((&charged["allowed"], &charged["remaining"]), (&Value::Bool(true), &Value::from(7)), "{charged}");
+
+    node.step_to(end, -HOUR);
+    let (used, _, back) = node.usage();
+    assert_eq!((used, back), (5, end), "a step back keeps what the period has that runs");
+}
+
+#[test]
+fn a_journal_of_a_month_that_has_ended_hands_on_what_was_left() {
+    let mut node = MonthlyNode::start("clock-journal");
+    assert_eq!(node.charge(7)["allowed"], true);
+    let (_, _, end) = node.usage();
+    node.step_to(end, -HOUR);
+    node.start_again();
+    assert_eq!(node.usage(), (7, 3, end), "the month goes on");
+    node.clock.set(end - wall(0) + HOUR);
+    node.start_again();
+    let (used, remaining, next_end) = node.usage();
+    assert_eq!((used, remaining), (0, 12), "a new month, and what was left of the last one");
+    assert_eq!(node.charge(5)["remaining"], 7);
+    node.start_again();
+    assert_eq!(node.usage(), (5, 7, next_end));
+    node.clock.set(next_end - wall(0) + 40 * 86_400);
+    node.start_again();
+    let (used, remaining, _) = node.usage();
+    assert_eq!((used, remaining), (0, 10), "a month without a charge hands nothing on");
+}

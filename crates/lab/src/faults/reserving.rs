@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,14 +17,35 @@ use crate::patience;
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// Keys of the callers.
 pub const KEYS: u64 = 4;
-/// The budget of each key, in tokens.
-pub const BUDGET: u64 = 20_000;
+
+/// How many reservations a row makes.
+#[derive(Clone, Copy, Debug)]
+pub struct ReservingSize {
+    /// The budget of each key, in tokens.
+    pub budget: u64,
+    /// Reservations that are granted before the fault, and again after it; none if the row goes by time.
+    pub each: Option<u64>,
+    /// The least that a row must have granted to say anything.
+    pub granted_min: u64,
+}
+
+impl ReservingSize {
+    /// A few seconds.
+    pub const SHORT: ReservingSize = ReservingSize { budget: 20_000, each: None, granted_min: 51 };
+    /// Ten thousand, with the fault in the middle; they use nine tenths of the budget.
+    pub const LONG: ReservingSize = ReservingSize { budget: 34_000, each: Some(5_000), granted_min: 10_000 };
+}
 
 /// Two quotas that every reservation charges alike, all or nothing, and a rule with slots.
-pub const RULES: &str = "  - { name: budget, match: { endpoint: /metered }, meter: tokens, on_fail: deny, quota: { amount: 20000, every: month } }
+const RULES: &str = "  - { name: budget, match: { endpoint: /metered }, meter: tokens, on_fail: deny, quota: { amount: BUDGET, every: month } }
   - { name: yearly, match: { endpoint: /metered }, meter: tokens, on_fail: deny, quota: { amount: 9000000, every: year } }
   - { name: slots, match: { endpoint: /slots }, on_fail: deny, limit: { algorithm: concurrency, slots: 5, slot_ttl: 2s } }
 ";
+
+/// The rules, with the budget of this size.
+pub fn reserving_rules(size: ReservingSize) -> String {
+    RULES.replace("BUDGET", &size.budget.to_string())
+}
 
 /// What callers know of one key.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +64,7 @@ pub struct KeyLedger {
 #[derive(Debug)]
 pub struct ReservingLoad {
     stop: Arc<AtomicBool>,
+    granted: Arc<AtomicU64>,
     callers: Vec<JoinHandle<BTreeMap<String, KeyLedger>>>,
 }
 
@@ -50,11 +72,12 @@ impl ReservingLoad {
     /// Starts callers on all nodes.
     pub fn start(lab: &Lab, callers: u64) -> ReservingLoad {
         let nodes: Vec<SocketAddr> = lab.nodes.iter().map(|node| node.at).collect();
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, granted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let caller = |number: u64| {
-            let (nodes, stop) = (nodes.clone(), stop.clone());
+            let (nodes, stop, granted) = (nodes.clone(), stop.clone(), granted.clone());
             std::thread::spawn(move || {
-                let mut caller = ReservingCaller { nodes, turn: number, connection: None, ledgers: BTreeMap::new() };
+                let (connection, ledgers) = (None, BTreeMap::new());
+                let mut caller = ReservingCaller { nodes, turn: number, connection, ledgers, granted };
                 while !stop.load(Ordering::Relaxed) {
                     caller.run_one();
                 }
@@ -62,7 +85,12 @@ impl ReservingLoad {
             })
         };
         let callers = (0..callers).map(caller).collect();
-        ReservingLoad { stop, callers }
+        ReservingLoad { stop, granted, callers }
+    }
+
+    /// Reservations that were granted so far.
+    pub fn granted(&self) -> u64 {
+        self.granted.load(Ordering::Relaxed)
     }
 
     /// Stops the callers, and adds up what they know.
@@ -87,6 +115,8 @@ struct ReservingCaller {
     turn: u64,
     connection: Option<Caller>,
     ledgers: BTreeMap<String, KeyLedger>,
+    /// Those of all callers.
+    granted: Arc<AtomicU64>,
 }
 
 /// The answer to a charge.
@@ -109,6 +139,7 @@ impl ReservingCaller {
         let ask = format!(r#"{{"client_key":"{key}","endpoint":"/metered","costs":{{"tokens":{estimate}}}}}"#);
         let Some(mut receipt) = self.charge(&key, "/v1/reserve", &ask, estimate) else { return };
         self.ledger(&key).granted += 1;
+        self.granted.fetch_add(1, Ordering::Relaxed);
         let mut total = estimate;
         if turn.is_multiple_of(3) {
             let ask = format!(r#"{{"reservation":"{receipt}","costs":{{"tokens":{step}}}}}"#);

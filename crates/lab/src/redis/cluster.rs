@@ -21,6 +21,17 @@ pub struct RedisCluster {
     ids: Vec<String>,
 }
 
+impl RedisServer {
+    /// Starts a cluster of one server, which owns all slots: keys that a script does not declare, or that are in different
+    /// slots, are errors as in any cluster.
+    pub fn alone_in_a_cluster() -> RedisServer {
+        let server = RedisOptions { in_cluster: true, ..RedisOptions::default() }.start();
+        server.client().succeed(&["CLUSTER", "ADDSLOTSRANGE", "0", &(SLOTS - 1).to_string()]);
+        patience::until("the only node has all slots", PATIENCE, || state(&server) == Some(true));
+        server
+    }
+}
+
 impl RedisCluster {
     /// Starts all nodes, and waits until all report a working cluster.
     pub fn start() -> RedisCluster {

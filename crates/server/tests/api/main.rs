@@ -3,6 +3,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
 mod away;
+mod calendars;
 mod checks;
 mod envoy;
 mod envoy_domains;

@@ -1,6 +1,7 @@
 //! A server on its own port, and its client.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tollgate_config::Config;
+use tollgate_core::ManualClock;
 use tollgate_net::{Address, Drain};
 use tollgate_server::Surface;
 use tollgate_server::run::Server;
@@ -41,6 +43,12 @@ impl Rig {
     pub fn with(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
         let (config, dir) = configured(rules, change);
         Rig::run(Server::bind(config, None).expect("a server"), dir)
+    }
+
+    /// Serves these rules on a clock that the test moves.
+    pub fn on_clock(rules: &str, clock: &ManualClock) -> Rig {
+        let (config, dir) = configured(rules, |_, _| {});
+        Rig::run(Server::bind_on(Arc::new(clock.clone()), config, None).expect("a server"), dir)
     }
 
     /// The same with any store.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
+mod calendars;
 #[path = "../hostile/caller.rs"]
 #[allow(dead_code, reason = "shared with the tests of HTTP")]
 mod caller;

@@ -1,6 +1,10 @@
-//! The vectors of reservations over gRPC.
+//! The vectors of reservations over gRPC: in memory, and on nodes that share Redis, Valkey or a cluster.
+
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tollgate_config::StoreSettings;
+use tollgate_lab::redis::{Flavour, RedisCluster, RedisServer};
 use tollgate_proto::v1::{
     AcquireSlotRequest, CheckRequest, CheckResponse, ExtendRequest, ReleaseSlotRequest, RenewSlotRequest,
     ReserveRequest, SettleRequest,
@@ -9,6 +13,7 @@ use tollgate_testkit::vectors::{ReservationCall, ReservationVectors, VectorRepor
 use tonic::Status;
 
 use crate::rig::{Rig, about};
+use crate::shared::patient;
 
 const VECTORS: &str = include_str!("../../../testkit/vectors/reservations.json");
 
@@ -65,15 +70,55 @@ async fn left(rig: &Rig, client: &str) -> Value {
     Value::Object(rules.into_iter().map(|rule| (rule.rule, json!(rule.remaining))).collect::<Map<_, _>>())
 }
 
-#[tokio::test]
-async fn reservations_agree_with_their_vectors() {
+/// Every call goes to the next node.
+async fn agrees(nodes: &[Rig]) {
     let vectors = ReservationVectors::parse(VECTORS).unwrap_or_else(|error| panic!("{error}"));
-    let rig = Rig::start(&vectors.rules);
     let mut report = VectorReport::default();
     for case in &vectors.cases {
-        let call = async |call| ask(&rig, &case.name, call).await.unwrap_or_else(|status| refused(&status));
-        case.run(call, async || left(&rig, &case.name).await, &mut report).await;
+        let mut calls = 0;
+        let call = async |call| {
+            calls += 1;
+            ask(&nodes[calls % nodes.len()], &case.name, call).await.unwrap_or_else(|status| refused(&status))
+        };
+        case.run(call, async || left(&nodes[0], &case.name).await, &mut report).await;
     }
     let shown: Vec<String> = report.differences.iter().map(ToString::to_string).collect();
     assert_eq!((report.passed, report.failed), (89, 0), "{}", shown.join("\n"));
+}
+
+fn rules() -> String {
+    ReservationVectors::parse(VECTORS).unwrap_or_else(|error| panic!("{error}")).rules
+}
+
+/// Two nodes over a store. They remember no refusals, because a settlement at one node makes room at the other.
+async fn pair(url: &str) -> [Rig; 2] {
+    let rules = rules();
+    let node = || {
+        let store = StoreSettings { deny_cache_ttl: Duration::ZERO, ..patient(url) };
+        Rig::open(&rules, |config, _| config.store = store)
+    };
+    [node().await, node().await]
+}
+
+#[tokio::test]
+async fn reservations_agree_with_their_vectors() {
+    agrees(&[Rig::start(&rules())]).await;
+}
+
+#[tokio::test]
+async fn reservations_in_redis_agree_with_their_vectors() {
+    let redis = RedisServer::start();
+    agrees(&pair(&redis.url()).await).await;
+}
+
+#[tokio::test]
+async fn reservations_in_valkey_agree_with_their_vectors() {
+    let valkey = RedisServer::of(Flavour::Valkey);
+    agrees(&pair(&valkey.url()).await).await;
+}
+
+#[tokio::test]
+async fn reservations_in_a_cluster_agree_with_their_vectors() {
+    let cluster = RedisCluster::start();
+    agrees(&pair(&cluster.url()).await).await;
 }

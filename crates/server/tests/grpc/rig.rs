@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -9,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tollgate_config::Config;
+use tollgate_core::ManualClock;
 use tollgate_net::{Address, Drain};
 use tollgate_proto::v1::tollgate_client::TollgateClient;
 use tollgate_proto::v1::{CheckRequest, CheckResponse};
@@ -45,6 +47,12 @@ impl Rig {
     pub fn with(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
         let (config, dir) = configured(rules, change);
         Rig::run(Server::bind(config, None).unwrap(), dir)
+    }
+
+    /// Serves these rules on a clock that the test moves.
+    pub fn on_clock(rules: &str, clock: &ManualClock) -> Rig {
+        let (config, dir) = configured(rules, |_, _| {});
+        Rig::run(Server::bind_on(Arc::new(clock.clone()), config, None).unwrap(), dir)
     }
 
     /// The same with any store.

@@ -15,14 +15,13 @@ use crate::rig::{FULL, PATIENCE, RULES, Rig, about, check};
 use crate::wire::sent;
 
 async fn rig(redis: &RedisServer) -> Rig {
-    let place = redis.url().parse().unwrap();
-    // Patience for a machine that is busy with other tests.
-    let (within, deadline) = (Duration::from_secs(5), Duration::from_secs(10));
-    Rig::open(RULES, |config, _| {
-        config.store =
-            StoreSettings { place, timeout: within, decision_deadline: deadline, ..StoreSettings::default() };
-    })
-    .await
+    Rig::open(RULES, |config, _| config.store = patient(&redis.url())).await
+}
+
+/// Settings of a store at this URL, with patience for a machine that is busy with other tests.
+pub fn patient(url: &str) -> StoreSettings {
+    let (timeout, decision_deadline) = (Duration::from_secs(5), Duration::from_secs(10));
+    StoreSettings { place: url.parse().unwrap(), timeout, decision_deadline, ..StoreSettings::default() }
 }
 
 #[tokio::test]

@@ -234,7 +234,7 @@ impl UsageWriter {
         while self.restored_shard < memory.shards() {
             buckets.clear();
             memory.copy_quotas(self.restored_shard, &mut buckets);
-            let now = memory.clock().now();
+            let now = memory.clock().wall();
             let running = buckets.iter().filter(|bucket| bucket.usage.end() > now);
             let rows: Vec<PeriodUsage> = running.map(|bucket| self.restored_row(bucket, now)).collect();
             for rows in rows.chunks(ROWS_AT_ONCE) {

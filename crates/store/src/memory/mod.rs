@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Receipt, Span, Time};
 
 pub use self::quotas::RestoredQuotas;
-use self::shard::{Look, Shard};
+use self::shard::{Look, Shard, StoreTime};
 use crate::sync::{Mutex, MutexGuard, PaddedShard};
 use crate::{MonotonicClock, Outcomes, Store, StoreError, Taken};
 
@@ -135,7 +135,7 @@ impl Memory {
             return self.take_redirected(redirected, outcomes);
         }
         match charges {
-            [] => self.taken(true, self.clock.now()),
+            [] => taken(true, self.time()),
             [charge] => self.take_one(charge, outcomes),
             many => self.take_many(many, outcomes),
         }
@@ -144,11 +144,11 @@ impl Memory {
     /// [`Store::give_back`], synchronously.
     pub fn give_back_now(&self, receipts: &[Receipt]) -> usize {
         let give_back = |receipt: &&Receipt| match receipt.owner.is_overflowing() {
-            false => self.lock(receipt.bucket).give_back(receipt, self.clock.now()),
+            false => self.lock(receipt.bucket).give_back(receipt, self.time()),
             true => {
                 let Charge { bucket, limit, owner, identity, .. } = self.redirect(&receipt.charge(Ask::Peek(0)), true);
                 let receipt = Receipt { bucket, limit, owner, identity, ..receipt.handed_on() };
-                self.lock(bucket).give_back(&receipt, self.clock.now())
+                self.lock(bucket).give_back(&receipt, self.time())
             }
         };
         receipts.iter().filter(give_back).count()
@@ -171,7 +171,7 @@ impl Memory {
     pub fn sweep(&self) {
         self.shards.iter().for_each(|padded| {
             let mut shard = padded.0.lock();
-            shard.sweep(self.clock.now());
+            shard.sweep(self.time());
         });
     }
 
@@ -189,21 +189,22 @@ impl Memory {
         })
     }
 
+    /// To be read under the lock, so that a bucket never sees time step back. If it were read before, a thread that is
+    /// preempted in between would look like a backward step, and the bucket would forget usage.
     #[inline]
-    fn taken(&self, allowed: bool, now: Time) -> Taken {
-        Taken { allowed, now, wall: self.clock.wall_at(now) }
+    fn time(&self) -> StoreTime {
+        let now = self.clock.now();
+        StoreTime { now, wall: self.clock.wall_at(now) }
     }
 
-    /// Reads the clock under the lock, so that a bucket never sees time step back. If it were read before, a thread
-    /// that is preempted in between would look like a backward step, and the bucket would forget usage.
     #[inline]
     fn take_one(&self, charge: &Charge, outcomes: &mut Outcomes) -> Taken {
         let mut shard = self.lock(charge.bucket);
-        let now = self.clock.now();
-        let taken = shard.take_alone(charge, now, outcomes);
+        let time = self.time();
+        let decided = shard.take_alone(charge, time, outcomes);
         drop(shard);
-        match taken {
-            Some(allowed) => self.taken(allowed, now),
+        match decided {
+            Some(allowed) => taken(allowed, time),
             None => self.take_one_overflowed(charge, outcomes),
         }
     }
@@ -216,7 +217,7 @@ impl Memory {
 
     fn take_many(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Taken {
         let mut locks = Locks::new(self, charges);
-        let now = self.clock.now();
+        let time = self.time();
         let mut looks: SmallVec<[Look; SEVERAL]> = SmallVec::new();
         for (number, charge) in charges.iter().enumerate() {
             looks.push(Look::Seen { admits: false, place: locks.of(number).place(charge) });
@@ -224,7 +225,7 @@ impl Memory {
         let (mut passes, mut full) = (true, 0);
         for (number, (charge, look)) in charges.iter().zip(&mut looks).enumerate() {
             if let Look::Seen { place, .. } = *look {
-                *look = locks.look(number, charge, place, now);
+                *look = locks.look(number, charge, place, time);
             }
             passes &= look.admits() || !charge.is_enforced();
             full += u64::from(*look == Look::Full);
@@ -238,9 +239,9 @@ impl Memory {
         }
         for (number, (charge, look)) in charges.iter().zip(&looks).enumerate() {
             let Look::Seen { admits, place } = *look else { continue };
-            outcomes.push(locks.of(number).settle(charge, place, now, passes, admits));
+            outcomes.push(locks.of(number).settle(charge, place, time, passes, admits));
         }
-        self.taken(passes, now)
+        taken(passes, time)
     }
 
     /// Takes charges of which several may share an overflow bucket: those are combined into one. Where their asks
@@ -290,6 +291,11 @@ impl Memory {
     }
 }
 
+#[inline]
+fn taken(allowed: bool, StoreTime { now, wall }: StoreTime) -> Taken {
+    Taken { allowed, now, wall }
+}
+
 /// Requests with at most this many charges are decided without allocating.
 const SEVERAL: usize = 8;
 
@@ -330,9 +336,9 @@ impl<'a> Locks<'a> {
         locks
     }
 
-    fn look(&mut self, number: usize, charge: &Charge, place: Option<usize>, now: Time) -> Look {
+    fn look(&mut self, number: usize, charge: &Charge, place: Option<usize>, time: StoreTime) -> Look {
         let held = self.held(number);
-        let look = held.shard.look(charge, place, now, held.pending);
+        let look = held.shard.look(charge, place, time, held.pending);
         held.pending += usize::from(matches!(look, Look::Seen { place: None, .. }));
         look
     }

@@ -4,10 +4,10 @@
 //! a writer asks for is copied shard by shard, so it neither holds a lock while it writes nor needs memory for more than
 //! one shard.
 
-use tollgate_core::{Charge, Clock, Digest, Limit, Owner, Quota, QuotaBucket, QuotaUse, State, Time};
+use tollgate_core::{Charge, Clock, Digest, Limit, Owner, Quota, QuotaBucket, QuotaUse, State};
 
 use super::Memory;
-use super::shard::Shard;
+use super::shard::{Shard, StoreTime};
 
 /// What became of buckets that were restored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,9 +58,9 @@ impl Memory {
     pub fn copy_quotas(&self, shard: usize, copy: &mut Vec<QuotaBucket>) {
         let Some(padded) = self.shards.get(shard) else { return };
         let shard = padded.0.lock();
-        let now = self.clock.now();
+        let wall = self.clock.wall();
         shard.quota.for_each(|bucket, usage, owner| {
-            if !usage.is_fresh(now) {
+            if !usage.is_fresh(wall) {
                 copy.push(QuotaBucket { bucket, usage: *usage, owner });
             }
         });
@@ -74,10 +74,10 @@ impl Memory {
     /// Puts buckets back as a journal has them, in its order: a later record of a bucket replaces an earlier one. To be
     /// called before the first decision.
     pub fn restore_quotas(&self, records: &[QuotaBucket]) -> RestoredQuotas {
-        let now = self.clock.now();
+        let time = self.time();
         let mut sum = RestoredQuotas::default();
         for record in records {
-            match self.lock(record.bucket).restore(record, now) {
+            match self.lock(record.bucket).restore(record, time) {
                 RestoredAs::Used => sum.restored += 1,
                 RestoredAs::Over => sum.over += 1,
                 RestoredAs::Full => sum.full += 1,
@@ -110,9 +110,9 @@ impl Shard {
         }
     }
 
-    fn restore(&mut self, record: &QuotaBucket, now: Time) -> RestoredAs {
+    fn restore(&mut self, record: &QuotaBucket, time: StoreTime) -> RestoredAs {
         let QuotaBucket { bucket, usage, owner } = *record;
-        let is_over = usage.is_fresh(now);
+        let is_over = usage.is_fresh(time.wall);
         if let Some(entry) = self.quota.find_mut(bucket) {
             entry.state = usage;
             return if is_over { RestoredAs::Over } else { RestoredAs::Used };
@@ -121,7 +121,7 @@ impl Shard {
             return RestoredAs::Over;
         }
         let charge = Charge { owner: Owner::new(owner), ..Charge::new(bucket, Limit::Quota(Quota::lifetime(1)), 1) };
-        if !self.make_room(&charge, now, 0) {
+        if !self.make_room(&charge, time, 0) {
             return RestoredAs::Full;
         }
         self.insert_quota(bucket, usage, owner);

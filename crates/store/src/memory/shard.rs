@@ -31,6 +31,23 @@ const SPENT_SHARE: usize = 8;
 /// How often a full shard rebuilds its tables to release memory that they no longer need.
 const RECLAIM_EVERY: Span = Span::SECOND;
 
+/// The time of one call, on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreTime {
+    /// For rates and slots: never steps back, and follows a step of the wall clock only slowly.
+    pub(super) now: Time,
+    /// For periods of calendars, which end when the wall clock says so.
+    pub(super) wall: Time,
+}
+
+impl StoreTime {
+    /// The time by which buckets of this kind of limit are counted.
+    #[inline]
+    pub(super) fn of(self, limit: &Limit) -> Time {
+        if matches!(limit, Limit::Quota(_)) { self.wall } else { self.now }
+    }
+}
+
 /// The result of reading a charge's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
@@ -103,24 +120,24 @@ impl Shard {
     /// Look and settle in one step, for a request with only this charge: the common case, kept short. `None` if there
     /// is no room for the bucket.
     #[inline]
-    pub(super) fn take_alone(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
+    pub(super) fn take_alone(&mut self, charge: &Charge, time: StoreTime, outcomes: &mut Outcomes) -> Option<bool> {
         if let Limit::Gcra(gcra) = &charge.limit
             && charge.soft.is_none()
             && let Some(entry) = self.gcra.find_mut(charge.bucket)
             && !charge.owner.is_overflowing()
         {
-            return Some(take_in(&mut entry.state, gcra, charge, now, outcomes));
+            return Some(take_in(&mut entry.state, gcra, charge, time.now, outcomes));
         }
-        self.take_alone_slowly(charge, now, outcomes)
+        self.take_alone_slowly(charge, time, outcomes)
     }
 
     /// The same for a new bucket, and for every other algorithm.
     #[inline(never)]
-    fn take_alone_slowly(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
+    fn take_alone_slowly(&mut self, charge: &Charge, time: StoreTime, outcomes: &mut Outcomes) -> Option<bool> {
         let place = self.place(charge);
-        let Look::Seen { admits, place } = self.look(charge, place, now, 0) else { return None };
+        let Look::Seen { admits, place } = self.look(charge, place, time, 0) else { return None };
         let passes = admits || !charge.is_enforced();
-        outcomes.push(self.settle(charge, place, now, passes, admits));
+        outcomes.push(self.settle(charge, place, time, passes, admits));
         Some(passes)
     }
 
@@ -133,12 +150,13 @@ impl Shard {
     /// Whether the bucket at `place` admits the charge. Changes no bucket; may drop unused buckets to make room for a
     /// new one, after `pending` others of the same call.
     #[inline]
-    pub(super) fn look(&mut self, charge: &Charge, place: Option<usize>, now: Time, pending: usize) -> Look {
+    pub(super) fn look(&mut self, charge: &Charge, place: Option<usize>, time: StoreTime, pending: usize) -> Look {
+        let now = time.of(&charge.limit);
         let (admits, place) = match charge.soft {
             None => self.admits(&charge.limit, charge, place, now),
             Some(_) => self.admits(&charge.limit_at(now), charge, place, now),
         };
-        if place.is_none() && charge.ask.cost() > 0 && !self.make_room(charge, now, pending) {
+        if place.is_none() && charge.ask.cost() > 0 && !self.make_room(charge, time, pending) {
             return Look::Full;
         }
         Look::Seen { admits, place }
@@ -164,10 +182,11 @@ impl Shard {
         &mut self,
         charge: &Charge,
         place: Option<usize>,
-        now: Time,
+        time: StoreTime,
         passes: bool,
         admits: bool,
     ) -> Outcome {
+        let now = time.of(&charge.limit);
         let plain = charge.soft.is_none() && !charge.count_denied && !charge.owner.is_overflowing();
         if let Some(place) = place.filter(|_| plain) {
             let usage = &mut self.usage;
@@ -232,15 +251,16 @@ impl Shard {
     }
 
     /// Gives back what the receipt's charge still owes; true if that was anything.
-    pub(super) fn give_back(&mut self, receipt: &Receipt, now: Time) -> bool {
+    pub(super) fn give_back(&mut self, receipt: &Receipt, time: StoreTime) -> bool {
+        let now = time.of(&receipt.limit);
         if let (Limit::Concurrency(limit), Some(id)) = (receipt.limit, receipt.slot) {
             let place = self.slots.find(receipt.bucket);
             let entry = place.and_then(|place| self.slots.get_mut(place, receipt.bucket));
             return entry.is_some_and(|entry| limit.release(&mut entry.state, now, id));
         }
-        let until = receipt.remembered_until(now);
+        let until = time.now.after(receipt.remembered_until(now).since(now));
         let most = self.usage.budget / SPENT_SHARE;
-        if receipt.number.is_some_and(|number| !self.spent.spend(number, until, now, most)) {
+        if receipt.number.is_some_and(|number| !self.spent.spend(number, until, time.now, most)) {
             return false;
         }
         with_table!(self, receipt.limit, |table, algorithm| {
@@ -267,7 +287,8 @@ impl Shard {
         }
     }
 
-    pub(super) fn sweep(&mut self, now: Time) {
+    pub(super) fn sweep(&mut self, time: StoreTime) {
+        let StoreTime { now, wall } = time;
         let usage = &mut self.usage;
         self.gcra.sweep_step(now, |entry| usage.remove(entry));
         self.window.sweep_step(now, |entry| usage.remove(entry));
@@ -275,16 +296,16 @@ impl Shard {
         self.queue.sweep_step(now, |entry| usage.remove(entry));
         self.log.sweep_step(now, |entry| usage.remove(entry));
         self.slots.sweep_step(now, |entry| usage.remove(entry));
-        self.quota.sweep_step(now, |entry| usage.remove(entry));
+        self.quota.sweep_step(wall, |entry| usage.remove(entry));
         if usage.bytes() > usage.budget / 2 {
-            self.reclaim(now);
+            self.reclaim(time);
         }
     }
 
     /// Releases memory of tables that a past flood enlarged: otherwise a flood of one algorithm would starve the others
     /// forever. Iterates over the shard, hence rate-limited.
     #[cold]
-    fn reclaim(&mut self, now: Time) {
+    fn reclaim(&mut self, StoreTime { now, wall }: StoreTime) {
         let usage = &mut self.usage;
         if now < usage.reclaimed.after(RECLAIM_EVERY) && now >= usage.reclaimed {
             return;
@@ -296,7 +317,7 @@ impl Shard {
         self.queue.shrink(now, |entry| usage.remove(entry));
         self.log.shrink(now, |entry| usage.remove(entry));
         self.slots.shrink(now, |entry| usage.remove(entry));
-        self.quota.shrink(now, |entry| usage.remove(entry));
+        self.quota.shrink(wall, |entry| usage.remove(entry));
         let (small, large) = (self.gcra.bytes() + self.queue.bytes(), self.window.bytes() + self.counter.bytes());
         usage.tables = small + large + self.log.bytes() + self.slots.bytes() + self.quota.bytes();
     }
@@ -316,20 +337,21 @@ impl Shard {
 
     /// Makes room for one more bucket of the charge's algorithm: grows within the budget, then drops fresh buckets.
     #[inline]
-    pub(super) fn make_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
+    pub(super) fn make_room(&mut self, charge: &Charge, time: StoreTime, pending: usize) -> bool {
         if charge.owner.share == 100 && with_table!(self, charge.limit, |table, _algorithm| table.has_room(pending)) {
             return true;
         }
-        self.make_room_slowly(charge, now, pending)
+        self.make_room_slowly(charge, time, pending)
     }
 
     #[cold]
-    fn make_room_slowly(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
+    fn make_room_slowly(&mut self, charge: &Charge, time: StoreTime, pending: usize) -> bool {
         if charge.owner.is_overflowing() {
             return true; // uses the slack of the table: growing for it would make room for the flood
         }
+        let now = time.of(&charge.limit);
         self.try_room(charge, now, pending) || {
-            self.reclaim(now);
+            self.reclaim(time);
             self.try_room(charge, now, pending)
         }
     }

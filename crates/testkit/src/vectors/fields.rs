@@ -20,6 +20,15 @@ pub(super) const FILE: VectorFields = VectorFields {
     informative: &["note", "semantics", "identity"],
 };
 
+pub(super) const CALENDAR_FILE: VectorFields =
+    VectorFields { read: &["cases"], informative: &["tzdata", "made_by", "steps"] };
+
+pub(super) const CALENDAR_CASE: VectorFields =
+    VectorFields { read: &["name", "every", "zone", "anchor", "steps"], informative: &["note"] };
+
+pub(super) const CALENDAR_STEP: VectorFields =
+    VectorFields { read: &["at", "start", "end"], informative: &["by_hand"] };
+
 pub(super) const RESERVATION_FILE: VectorFields =
     VectorFields { read: &["rules", "cases"], informative: &["semantics"] };
 

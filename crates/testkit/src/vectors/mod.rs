@@ -4,6 +4,7 @@
 //! configuration that must be refused counts as one step. Where a file has a separate answer for GCRA (`gcra_expect`,
 //! after a clock stepped back), that one is expected. A file with an unknown field is refused.
 
+mod calendars;
 mod fields;
 mod file;
 mod leases;
@@ -15,6 +16,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub use calendars::{CALENDAR_AMOUNT, CalendarCharge, CalendarStep, CalendarVectors};
 pub use file::VectorFile;
 pub use reservations::{ReservationCall, ReservationCase, ReservationVectors};
 pub use run::run;

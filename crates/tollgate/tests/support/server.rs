@@ -62,6 +62,14 @@ impl Server {
         }
     }
 
+    /// Ends it as an operator does, and waits until it is over.
+    #[allow(dead_code, reason = "not every test binary starts a node again")]
+    pub fn end(mut self) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// The first address.
     pub fn url(&self) -> &str {
         &self.urls[0]

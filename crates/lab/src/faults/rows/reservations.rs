@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tollgate_testkit::checker::UsageLedger;
 
-use crate::faults::reserving::{BUDGET, KEYS, KeyLedger, RULES, ReservingLoad};
+use crate::faults::reserving::{KEYS, KeyLedger, ReservingLoad, ReservingSize, reserving_rules};
 use crate::faults::rules::{self, EXACT};
 use crate::faults::{Caller, Lab, RowResult, STORE_PATIENCE};
 use crate::patience;
@@ -20,80 +20,118 @@ use super::processes::hold;
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 const DAY_SECONDS: i64 = 86_400;
 
+/// How long thousands of reservations may take on a busy machine.
+const MANY_WITHIN: Duration = Duration::from_secs(600);
+
 /// R1. Nothing fails: usage, its history and the logs agree to the unit.
 pub fn calm(mut lab: Lab) -> RowResult {
     let server = RedisServer::start();
     lab.use_long_timeouts();
-    begin(&mut lab, &server.url());
+    begin(&mut lab, &server.url(), ReservingSize::SHORT);
     let load = ReservingLoad::start(&lab, 8);
     lab.pause(1500);
     let ledgers = load.stop();
     lab.expect(ledgers.values().all(|ledger| ledger.open == 0), || "a call had no answer".to_owned());
-    conclude(lab, &ledgers, FaultLoss::Nothing)
+    conclude(lab, ReservingSize::SHORT, &ledgers, FaultLoss::Nothing)
 }
 
 /// R2. Redis answers nothing for a second and a half.
-pub fn redis_paused(mut lab: Lab) -> RowResult {
+pub fn redis_paused(lab: Lab) -> RowResult {
+    paused(lab, ReservingSize::SHORT)
+}
+
+/// R2-long. The same in the middle of ten thousand reservations.
+pub fn redis_paused_among_many(lab: Lab) -> RowResult {
+    paused(lab, ReservingSize::LONG)
+}
+
+fn paused(mut lab: Lab, size: ReservingSize) -> RowResult {
     let server = RedisServer::start();
-    begin(&mut lab, &server.url());
+    begin(&mut lab, &server.url(), size);
     let load = ReservingLoad::start(&lab, 8);
-    lab.pause(700);
+    reserve_for(&mut lab, &load, size, 700);
     server.stop();
     lab.pause(1500);
     server.cont();
     lab.wait_for_store(STORE_PATIENCE);
-    lab.pause(700);
+    reserve_for(&mut lab, &load, size, 700);
     let ledgers = load.stop();
     lab.expect(ledgers.values().any(|ledger| ledger.open > 0), || "no call was open".to_owned());
-    conclude(lab, &ledgers, FaultLoss::Nothing)
+    conclude(lab, size, &ledgers, FaultLoss::Nothing)
 }
 
 /// R3. Redis is killed and comes back with its append-only file.
-pub fn redis_killed(mut lab: Lab) -> RowResult {
+pub fn redis_killed(lab: Lab) -> RowResult {
+    killed(lab, ReservingSize::SHORT)
+}
+
+/// R3-long. The same in the middle of ten thousand reservations.
+pub fn redis_killed_among_many(lab: Lab) -> RowResult {
+    killed(lab, ReservingSize::LONG)
+}
+
+fn killed(mut lab: Lab, size: ReservingSize) -> RowResult {
     let arguments = ["--appendonly", "yes", "--appendfsync", "always"];
     let mut server = RedisServer::start_with(&arguments);
-    begin(&mut lab, &server.url());
+    begin(&mut lab, &server.url(), size);
     let load = ReservingLoad::start(&lab, 8);
-    lab.pause(700);
+    reserve_for(&mut lab, &load, size, 700);
     server.kill();
     lab.pause(500);
     server.restart_with(&arguments);
     lab.wait_for_store(STORE_PATIENCE);
-    lab.pause(700);
-    conclude(lab, &load.stop(), FaultLoss::Nothing)
+    reserve_for(&mut lab, &load, size, 700);
+    conclude(lab, size, &load.stop(), FaultLoss::Nothing)
 }
 
 /// R4. One of two nodes is killed.
 pub fn node_killed(mut lab: Lab) -> RowResult {
     let server = RedisServer::start();
-    begin(&mut lab, &server.url());
+    begin(&mut lab, &server.url(), ReservingSize::SHORT);
     let load = ReservingLoad::start(&lab, 8);
     lab.pause(1000);
     lab.nodes[0].kill();
     lab.unlist(0);
     lab.pause(1000);
-    conclude(lab, &load.stop(), FaultLoss::LogOfNode)
+    conclude(lab, ReservingSize::SHORT, &load.stop(), FaultLoss::LogOfNode)
 }
 
 /// R5. The primary is killed, and a replica takes its place without its last writes.
-pub fn failover(mut lab: Lab) -> RowResult {
+pub fn failover(lab: Lab) -> RowResult {
+    failed_over(lab, ReservingSize::SHORT)
+}
+
+/// R5-long. The same in the middle of ten thousand reservations.
+pub fn failover_among_many(lab: Lab) -> RowResult {
+    failed_over(lab, ReservingSize::LONG)
+}
+
+fn failed_over(mut lab: Lab, size: ReservingSize) -> RowResult {
     let mut sentinels = Sentinels::start();
-    begin(&mut lab, &sentinels.url());
+    begin(&mut lab, &sentinels.url(), size);
     let load = ReservingLoad::start(&lab, 8);
-    lab.pause(1500);
+    reserve_for(&mut lab, &load, size, 1500);
     let old = sentinels.primary();
     sentinels.servers[old].kill();
     sentinels.wait_for_failover_from(old);
     lab.wait_for_store(STORE_PATIENCE);
-    lab.pause(1500);
-    conclude(lab, &load.stop(), FaultLoss::Writes)
+    reserve_for(&mut lab, &load, size, 1500);
+    conclude(lab, size, &load.stop(), FaultLoss::Writes)
+}
+
+/// Lets the load go on, for this time or until half of the reservations of its size are granted.
+fn reserve_for(lab: &mut Lab, load: &ReservingLoad, size: ReservingSize, millis: u64) {
+    let Some(each) = size.each else { return lab.pause(millis) };
+    let enough = load.granted() + each;
+    let granted = patience::try_until(MANY_WITHIN, || load.granted() >= enough);
+    lab.expect(granted.is_some(), || format!("{} of {enough} reservations were granted", load.granted()));
 }
 
 /// R6. The clock of the store steps over the end of the month, between two loads and with reservations that are open: the
 /// budget is new, what was reserved before is settled without an effect on it, and every period has its own row.
 pub fn month_ends(mut lab: Lab) -> RowResult {
     let server = RedisOptions { own_clock: true, ..RedisOptions::default() }.start();
-    begin(&mut lab, &server.url());
+    begin(&mut lab, &server.url(), ReservingSize::SHORT);
     let load = ReservingLoad::start(&lab, 8);
     lab.pause(700);
     let before = load.stop();
@@ -114,17 +152,17 @@ pub fn month_ends(mut lab: Lab) -> RowResult {
     lab.pause(700);
     let after = load.stop();
     let renewed = usage(&mut lab, &mut caller);
-    let mut admitted = 0;
+    let (mut admitted, bound) = (0, ReservingSize::SHORT.budget);
     for (key, ledger) in &after {
         let used = renewed.get(&(key.clone(), "budget".to_owned())).copied().unwrap_or(0);
         admitted = admitted.max(used);
-        lab.expect(used <= BUDGET, || format!("{key}: {used} tokens of {BUDGET}"));
+        lab.expect(used <= bound, || format!("{key}: {used} tokens of {bound}"));
         lab.expect(ledger.bounds.admit(used), || format!("{key}: {used} in the new month, {:?}", ledger.bounds));
     }
     expect_rows_of_periods(&mut lab, &spent, &renewed);
     let granted = before.values().chain(after.values()).map(|ledger| ledger.granted).sum();
     lab.remark(format!("{granted} reservations, {} left open over the end of the month", open.len()));
-    RowResult { admitted, bound: BUDGET, decisions: granted, broken: lab.broken, remarks: lab.remarks }
+    RowResult { admitted, bound, decisions: granted, broken: lab.broken, remarks: lab.remarks }
 }
 
 /// When the month ends, in seconds since 1970.
@@ -182,8 +220,8 @@ enum FaultLoss {
 }
 
 /// Two nodes with the rules, a database, and five slots that are held.
-fn begin(lab: &mut Lab, store: &str) {
-    let text = format!("{}{RULES}", rules::file(EXACT));
+fn begin(lab: &mut Lab, store: &str, size: ReservingSize) {
+    let text = format!("{}{}", rules::file(EXACT), reserving_rules(size));
     std::fs::write(lab.directory().join("rules.yaml"), text).expect("a file of rules");
     let database = format!("sqlite:{}", lab.directory().join("limits.db").display());
     lab.add_arguments(&["--db", &database, "--usage-plain-keys", "true"]);
@@ -193,7 +231,8 @@ fn begin(lab: &mut Lab, store: &str) {
     lab.expect(held == 5, || format!("{held} slots of 5 were held"));
 }
 
-fn conclude(mut lab: Lab, ledgers: &BTreeMap<String, KeyLedger>, loss: FaultLoss) -> RowResult {
+fn conclude(mut lab: Lab, size: ReservingSize, ledgers: &BTreeMap<String, KeyLedger>, loss: FaultLoss) -> RowResult {
+    let ReservingSize { budget: bound, granted_min, .. } = size;
     let Some(node) = (0..lab.nodes.len()).find(|node| lab.nodes[*node].is_alive()) else { panic!("no node runs") };
     let mut caller = Caller::connect(lab.nodes[node].at).expect("a node that runs");
     let back = patience::try_until(STORE_PATIENCE, || hold(&mut caller));
@@ -208,7 +247,7 @@ fn conclude(mut lab: Lab, ledgers: &BTreeMap<String, KeyLedger>, loss: FaultLoss
             continue;
         };
         admitted = admitted.max(budget);
-        lab.expect(budget <= BUDGET, || format!("{key}: {budget} tokens of {BUDGET}"));
+        lab.expect(budget <= bound, || format!("{key}: {budget} tokens of {bound}"));
         lab.expect(budget == yearly, || format!("{key}: {budget} in one bucket and {yearly} in the other"));
         let mut bounds = ledger.bounds;
         bounds.certain(i128::from(touched.contains(key)));
@@ -222,8 +261,8 @@ fn conclude(mut lab: Lab, ledgers: &BTreeMap<String, KeyLedger>, loss: FaultLoss
     let sum = |of: fn(&KeyLedger) -> u64| ledgers.values().map(of).sum::<u64>();
     let (granted, denied, open) = (sum(|own| own.granted), sum(|own| own.denied), sum(|own| own.open));
     lab.remark(format!("{granted} reservations, {denied} denied, {open} calls left open"));
-    lab.expect(granted > 50, || format!("only {granted} reservations"));
-    RowResult { admitted, bound: BUDGET, decisions: granted + denied + open, broken: lab.broken, remarks: lab.remarks }
+    lab.expect(granted >= granted_min, || format!("only {granted} reservations"));
+    RowResult { admitted, bound, decisions: granted + denied + open, broken: lab.broken, remarks: lab.remarks }
 }
 
 /// Asks for one token of every key, and returns the keys that got it: a node that was killed may not have written the row

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::{
-    Ask, Charge, Digest, Limit, ManualClock, Owner, Quota, QuotaBucket, QuotaUse, Receipt, Span, Time,
+    Ask, Charge, Digest, FixedWindow, Limit, ManualClock, Owner, Quota, QuotaBucket, QuotaUse, Receipt, Span, Time,
 };
 
 use super::*;
@@ -204,5 +204,44 @@ fn a_span_kept_for_rollover_survives_being_written_down() {
         let usage = QuotaUse::new(END, 1, 2, keep);
         let QuotaBucket { usage, .. } = QuotaBucket { usage, ..record(1, 0) };
         assert_eq!(QuotaUse::new(usage.end(), usage.used(), usage.carried(), usage.keep()), usage);
+    }
+}
+
+/// A calendar's day ends when the wall clock says so; rates go on, because time has not passed.
+#[test]
+fn periods_follow_the_wall_clock_and_windows_do_not() {
+    let (memory, clock) = tracked();
+    let window = Limit::FixedWindow(FixedWindow::new(10, Span::from_secs(1_000)).unwrap());
+    let rate = Charge { bucket: digest(2), limit: window, ..charge(2, 4) };
+    let used = |memory: &Memory| {
+        let look = |charge: Charge| Charge { ask: Ask::Peek(0), ..charge };
+        let (_, outcomes) = take(memory, &[look(charge(1, 0)), look(rate)]);
+        (outcomes[0].used, outcomes[1].used, outcomes[0].reset_after)
+    };
+    assert!(take(&memory, &[charge(1, 7), rate]).0);
+    clock.set_wall(END.before(Span::SECOND));
+    assert_eq!(used(&memory), (7, 4, Span::SECOND));
+    clock.set_wall(END);
+    assert_eq!(used(&memory), (0, 4, Span::from_secs(1_000)), "the next period, of the same length");
+    assert!(take(&memory, &[charge(1, 3)]).0, "a single charge, too");
+    clock.set_wall(START);
+    assert_eq!(used(&memory), (3, 4, Span::from_secs(1_000)), "a step back keeps what the running period has");
+    (0..100).for_each(|_| memory.sweep());
+    assert_eq!(memory.quota_buckets(), 1);
+}
+
+/// The store remembers receipts for a time, and a step of the wall clock is no time.
+#[test]
+fn a_receipt_of_a_quota_is_honoured_once_whatever_the_wall_clock_does() {
+    for wall in [START.before(Span::from_secs(900)), END.before(Span::SECOND)] {
+        let (memory, clock) = tracked();
+        let charged = charge(1, 7);
+        let (_, outcomes) = take(&memory, &[charged]);
+        let receipt = || Receipt { number: Some(5), ..Receipt::of(&charged, &outcomes[0]) };
+        clock.set_wall(wall);
+        assert_eq!(memory.give_back_now(&[receipt()]), 1);
+        assert!(take(&memory, &[charged]).0);
+        assert_eq!(memory.give_back_now(&[receipt()]), 0, "spent");
+        assert_eq!(used(&memory, 1), 7);
     }
 }
