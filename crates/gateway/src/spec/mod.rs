@@ -14,9 +14,11 @@
 //! | `priority` | the class of a request |
 //! | `refusals` | how refusals look |
 //! | `protection` | what keeps an upstream from more work than it can do |
+//! | `header_conditions` | fields that a request must have |
 //! | `header_edits` | fields that are set or removed |
 //! | `upstream_url` | the URL of a server |
 
+mod header_conditions;
 mod header_edits;
 mod priority;
 mod protection;
@@ -34,12 +36,12 @@ use tollgate_cost::graphql::PersistedQueries;
 use tollgate_identity::IdentitySpec;
 use tollgate_overload::Priorities;
 
+pub(crate) use header_conditions::have_all;
 pub use header_edits::HeaderEdits;
 pub use priority::{PriorityCase, PriorityClass, PrioritySpec};
 pub use protection::ProtectionSpec;
 pub use read::{read, read_bytes};
 pub use refusals::{HtmlPage, RefusalBody, RefusalSpec};
-pub(crate) use route::have_all;
 pub use route::{ForwardedStyle, RouteSpec, TraceStyle};
 pub use upstream::{AuthorityFile, Balance, HealthSpec, TimeoutSpec, UpstreamSpec};
 pub use upstream_url::{ServerScheme, UpstreamUrl};
