@@ -8,7 +8,7 @@ use std::io;
 use mio::{Registry, Token};
 
 use crate::clock;
-use crate::lost::ConnectionLost;
+use crate::lost::ConnectionEnded;
 use crate::replies::Replies;
 use crate::reply::ReplyVerdict;
 use crate::socket::ClientSocket;
@@ -73,18 +73,18 @@ impl LoadConnection {
         registry: &Registry,
         token: Token,
         now: u64,
-    ) -> Result<(), ConnectionLost> {
+    ) -> Result<(), ConnectionEnded> {
         let stream = ClientSocket::open(address, registry, token)
-            .map_err(|error| ConnectionLost::Unopened(error.to_string()))?;
+            .map_err(|error| ConnectionEnded::Unopened(error.to_string()))?;
         self.state = State::Opening { since: now, stream };
         Ok(())
     }
 
     /// True if the connection is established. When it has just been, `opening` is queued on it.
     #[inline]
-    pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, ConnectionLost> {
+    pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, ConnectionEnded> {
         if let State::Opening { stream, .. } = &self.state {
-            if !stream.is_connected().map_err(|error| ConnectionLost::Unopened(error.to_string()))? {
+            if !stream.is_connected().map_err(|error| ConnectionEnded::Unopened(error.to_string()))? {
                 return Ok(false);
             }
             self.state = match std::mem::take(&mut self.state) {
@@ -98,13 +98,13 @@ impl LoadConnection {
     }
 
     /// The timeout of a connection or of its oldest request, if that began before `limit`.
-    pub fn overdue(&self, limit: u64) -> Option<ConnectionLost> {
+    pub fn overdue(&self, limit: u64) -> Option<ConnectionEnded> {
         match &self.state {
             State::Opening { since, .. } if *since < limit => {
-                Some(ConnectionLost::Unopened("it took too long".to_owned()))
+                Some(ConnectionEnded::Unopened("it took too long".to_owned()))
             }
             State::Open { .. } if self.replies.oldest().is_some_and(|start| start < limit) => {
-                Some(ConnectionLost::Late)
+                Some(ConnectionEnded::Late)
             }
             _ => None,
         }
@@ -142,8 +142,8 @@ impl LoadConnection {
 
     /// Sends requests with these start times.
     #[inline]
-    pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), ConnectionLost> {
-        let State::Open { stream } = &mut self.state else { return Err(ConnectionLost::Closed) };
+    pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), ConnectionEnded> {
+        let State::Open { stream } = &mut self.state else { return Err(ConnectionEnded::Closed) };
         self.replies.begin(starts);
         let written = write(stream, bytes)?;
         self.unsent.extend_from_slice(bytes.get(written..).unwrap_or_default());
@@ -151,7 +151,7 @@ impl LoadConnection {
     }
 
     /// Writes the bytes that did not fit into the socket before.
-    pub fn flush(&mut self) -> Result<(), ConnectionLost> {
+    pub fn flush(&mut self) -> Result<(), ConnectionEnded> {
         if self.unsent.is_empty() {
             return Ok(());
         }
@@ -167,15 +167,15 @@ impl LoadConnection {
         buffer: &mut [u8],
         is_closing: bool,
         mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
-    ) -> Result<(), ConnectionLost> {
+    ) -> Result<(), ConnectionEnded> {
         loop {
             let State::Open { stream } = &mut self.state else { return Ok(()) };
             let read = match stream.read(buffer) {
-                Ok(0) => return Err(ConnectionLost::Closed),
+                Ok(0) => return Err(ConnectionEnded::Closed),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return Err(ConnectionLost::Closed),
+                Err(_) => return Err(ConnectionEnded::Closed),
             };
             let now = clock::now();
             self.take_in(buffer.get(..read).unwrap_or_default(), |start, verdict, bytes| {
@@ -190,7 +190,7 @@ impl LoadConnection {
     }
 
     #[inline]
-    fn take_in(&mut self, fresh: &[u8], on_reply: impl FnMut(u64, ReplyVerdict, &[u8])) -> Result<(), ConnectionLost> {
+    fn take_in(&mut self, fresh: &[u8], on_reply: impl FnMut(u64, ReplyVerdict, &[u8])) -> Result<(), ConnectionEnded> {
         if self.partial.is_empty() {
             let used = self.replies.take(fresh, &mut self.unsent, on_reply)?;
             self.partial.extend_from_slice(fresh.get(used..).unwrap_or_default());
@@ -204,15 +204,15 @@ impl LoadConnection {
 }
 
 #[inline]
-fn write(stream: &mut ClientSocket, bytes: &[u8]) -> Result<usize, ConnectionLost> {
+fn write(stream: &mut ClientSocket, bytes: &[u8]) -> Result<usize, ConnectionEnded> {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
         match stream.write(rest) {
-            Ok(0) => return Err(ConnectionLost::Closed),
+            Ok(0) => return Err(ConnectionEnded::Closed),
             Ok(count) => written += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(ConnectionLost::Closed),
+            Err(_) => return Err(ConnectionEnded::Closed),
         }
     }
     Ok(written)

@@ -10,7 +10,7 @@ use crate::clock::{self, MILLISECOND};
 use crate::connection::LoadConnection;
 use crate::error::LoadError;
 use crate::keys::KeySampler;
-use crate::lost::ConnectionLost;
+use crate::lost::ConnectionEnded;
 use crate::plan::{LoadPace, LoadPlan, WaitMode};
 use crate::protocol;
 use crate::report::{LoadReport, Second};
@@ -19,7 +19,7 @@ use crate::schedule::Schedule;
 use crate::socket;
 use crate::tally::{MeasuredPeriod, Tally};
 use crate::target::Target;
-use crate::template::Template;
+use crate::template::MessageTemplate;
 
 /// Size of the read buffer that all connections share. Larger than what a socket delivers at once for small replies.
 const BUFFER: usize = 64 << 10;
@@ -88,7 +88,7 @@ struct Generator<'a> {
     connections: Vec<LoadConnection>,
     /// Open loop: connections that can take the next request. Entries may be stale.
     with_room: VecDeque<usize>,
-    template: Template,
+    template: MessageTemplate,
     /// Bytes that every connection sends first.
     opening: Vec<u8>,
     keys: KeySampler,
@@ -206,7 +206,7 @@ impl Generator<'_> {
     }
 
     #[inline]
-    fn try_serve(&mut self, index: usize, is_closing: bool) -> Result<(), ConnectionLost> {
+    fn try_serve(&mut self, index: usize, is_closing: bool) -> Result<(), ConnectionEnded> {
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
         if !connection.is_open(&self.opening)? {
             return Ok(());
@@ -230,7 +230,7 @@ impl Generator<'_> {
 
     /// Closed loop: sends as many requests as the connection has room for.
     #[inline]
-    fn send(&mut self, index: usize, requests: usize) -> Result<(), ConnectionLost> {
+    fn send(&mut self, index: usize, requests: usize) -> Result<(), ConnectionEnded> {
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
         self.tally.sent += requests as u64;
         let bytes = self.template.next(requests, &mut self.keys, connection.next_stream());
@@ -280,29 +280,29 @@ impl Generator<'_> {
 
     /// Counts the requests that are lost with a connection, and schedules its reopening: at once if the server closed
     /// it.
-    fn lose(&mut self, index: usize, lost: ConnectionLost, now: u64) {
+    fn lose(&mut self, index: usize, lost: ConnectionEnded, now: u64) {
         let Some(connection) = self.connections.get_mut(index) else { return };
-        let requests = connection.shut(if lost == ConnectionLost::Closed { now } else { now + RETRY });
+        let requests = connection.shut(if lost == ConnectionEnded::Closed { now } else { now + RETRY });
         let errors = &mut self.tally.errors;
         match &lost {
-            ConnectionLost::Unopened(_) => errors.connect += 1,
-            ConnectionLost::Closed => errors.closed += requests,
-            ConnectionLost::Late => errors.timeout += requests,
-            ConnectionLost::Malformed(_) => errors.malformed += requests.max(1),
+            ConnectionEnded::Unopened(_) => errors.connect += 1,
+            ConnectionEnded::Closed => errors.closed += requests,
+            ConnectionEnded::Late => errors.timeout += requests,
+            ConnectionEnded::Malformed(_) => errors.malformed += requests.max(1),
         }
-        if !matches!(lost, ConnectionLost::Unopened(_)) {
+        if !matches!(lost, ConnectionEnded::Unopened(_)) {
             self.tally.reconnects += 1;
         }
         match lost {
-            ConnectionLost::Unopened(why) => {
+            ConnectionEnded::Unopened(why) => {
                 self.tally.note_error(|| format!("a connection could not be opened: {why}"))
             }
-            ConnectionLost::Closed if requests == 0 => {}
-            ConnectionLost::Closed => {
+            ConnectionEnded::Closed if requests == 0 => {}
+            ConnectionEnded::Closed => {
                 self.tally.note_error(|| "the server closed a connection with requests under way".to_owned())
             }
-            ConnectionLost::Late => self.tally.note_error(|| "a reply did not come in time".to_owned()),
-            ConnectionLost::Malformed(why) => {
+            ConnectionEnded::Late => self.tally.note_error(|| "a reply did not come in time".to_owned()),
+            ConnectionEnded::Malformed(why) => {
                 self.tally.note_error(|| format!("not {}: {why}", self.target.protocol()))
             }
         }

@@ -16,7 +16,7 @@ use self::hpack::Headers;
 use self::wire::{END_HEADERS, END_STREAM, FRAME_MAX, FrameKind, HEAD, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
 use crate::error::LoadError;
 use crate::request::LoadRequest;
-use crate::template::{Template, TemplateText};
+use crate::template::{MessageTemplate, TemplateText};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Longest path: the server's header table must hold it.
@@ -28,7 +28,7 @@ const STREAM_AT: usize = 5;
 #[derive(Debug)]
 pub struct FramedCalls {
     /// The bytes of a call, patched and sent repeatedly.
-    pub template: Template,
+    pub template: MessageTemplate,
     /// Bytes sent first on every connection: the preface, settings and the first call.
     pub opening: Vec<u8>,
     /// The initial state of a connection's streams.
@@ -64,7 +64,7 @@ pub fn frame(request: &LoadRequest, host: &str, copies: usize) -> Result<FramedC
             number.copy_from_slice(&streams::FIRST.to_be_bytes());
         }
     }
-    let template = Template::new(&[later.text], copies).with_streams(&numbers);
+    let template = MessageTemplate::new(&[later.text], copies).with_streams(&numbers);
     Ok(FramedCalls { template, opening, streams: Streams::new(PREFIX + length) })
 }
 

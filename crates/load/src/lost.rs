@@ -4,7 +4,7 @@ use crate::reply::MalformedReply;
 
 /// Why a connection was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConnectionLost {
+pub enum ConnectionEnded {
     /// It could not be established.
     Unopened(String),
     /// The server closed it.
@@ -15,8 +15,8 @@ pub enum ConnectionLost {
     Malformed(&'static str),
 }
 
-impl From<MalformedReply> for ConnectionLost {
-    fn from(MalformedReply(why): MalformedReply) -> ConnectionLost {
-        ConnectionLost::Malformed(why)
+impl From<MalformedReply> for ConnectionEnded {
+    fn from(MalformedReply(why): MalformedReply) -> ConnectionEnded {
+        ConnectionEnded::Malformed(why)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::grpc::Streams;
-use crate::lost::ConnectionLost;
+use crate::lost::ConnectionEnded;
 use crate::reply::{FindReply, REPLY_MAX, ReplyVerdict};
 
 /// The requests in flight on a connection.
@@ -60,7 +60,7 @@ impl Replies {
         bytes: &[u8],
         answer: &mut Vec<u8>,
         on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
-    ) -> Result<usize, ConnectionLost> {
+    ) -> Result<usize, ConnectionEnded> {
         match self {
             Replies::InOrder(queue) => queue.take(bytes, on_reply),
             Replies::ByStream(streams) => streams.take(bytes, answer, on_reply),
@@ -111,20 +111,20 @@ impl InOrderReplies {
         &mut self,
         bytes: &[u8],
         mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
-    ) -> Result<usize, ConnectionLost> {
+    ) -> Result<usize, ConnectionEnded> {
         let mut used = 0;
         while used < bytes.len() {
             let rest = bytes.get(used..).unwrap_or_default();
             let Some(reply) = (self.find)(rest)? else { break };
-            let start = self.starts.pop_front().ok_or(ConnectionLost::Malformed("a reply without a request"))?;
+            let start = self.starts.pop_front().ok_or(ConnectionEnded::Malformed("a reply without a request"))?;
             on_reply(start, reply.verdict, rest.get(..reply.length).unwrap_or_default());
             used += reply.length;
             if reply.is_last {
-                return Err(ConnectionLost::Closed);
+                return Err(ConnectionEnded::Closed);
             }
         }
         match bytes.len() - used > REPLY_MAX {
-            true => Err(ConnectionLost::Malformed("the reply is too long")),
+            true => Err(ConnectionEnded::Malformed("the reply is too long")),
             false => Ok(used),
         }
     }

@@ -14,7 +14,7 @@ const DIGITS: usize = 12;
 
 /// Copies of one framed request, with the offsets of their keys.
 #[derive(Clone, Debug)]
-pub struct Template {
+pub struct MessageTemplate {
     bytes: Vec<u8>,
     /// Length of one copy.
     length: usize,
@@ -72,20 +72,20 @@ impl TemplateText {
     }
 }
 
-impl Template {
+impl MessageTemplate {
     /// Concatenates the pieces of a request, `copies` times.
-    pub fn new(pieces: &[TemplateText], copies: usize) -> Template {
+    pub fn new(pieces: &[TemplateText], copies: usize) -> MessageTemplate {
         let (mut frame, mut places) = (Vec::new(), Vec::new());
         for piece in pieces {
             places.extend(piece.places.iter().map(|(at, own)| KeyPlace { at: frame.len() + at, own: *own }));
             frame.extend_from_slice(&piece.bytes);
         }
-        Template { bytes: frame.repeat(copies.max(1)), length: frame.len(), places, streams: Vec::new() }
+        MessageTemplate { bytes: frame.repeat(copies.max(1)), length: frame.len(), places, streams: Vec::new() }
     }
 
     /// Sets the offsets of the stream number in a request.
-    pub fn with_streams(self, streams: &[usize]) -> Template {
-        Template { streams: streams.to_vec(), ..self }
+    pub fn with_streams(self, streams: &[usize]) -> MessageTemplate {
+        MessageTemplate { streams: streams.to_vec(), ..self }
     }
 
     /// The next `requests` requests (at most the number of copies), with keys drawn. For protocols with streams, the
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn every_placeholder_of_a_request_gets_the_same_key() {
         let mut template =
-            Template::new(&[TemplateText::new("a {key} b "), TemplateText::new("{\"k\":\"{key}\"}\n")], 3);
+            MessageTemplate::new(&[TemplateText::new("a {key} b "), TemplateText::new("{\"k\":\"{key}\"}\n")], 3);
         let sent = String::from_utf8(template.next(3, &mut keys(1_000_000), 0).to_vec()).unwrap();
         let lines: Vec<&str> = sent.lines().collect();
         assert_eq!(lines.len(), 3);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_batch_gets_a_key_at_every_placeholder() {
-        let mut template = Template::new(&[TemplateText::new("{keys},{keys},{keys}")], 1);
+        let mut template = MessageTemplate::new(&[TemplateText::new("{keys},{keys},{keys}")], 1);
         let sent = String::from_utf8(template.next(1, &mut keys(1_000_000), 0).to_vec()).unwrap();
         let mut drawn: Vec<&str> = sent.split(',').collect();
         drawn.dedup();
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn every_request_gets_a_stream_of_its_own() {
-        let mut template = Template::new(&[TemplateText::new("....{key}|")], 2).with_streams(&[0]);
+        let mut template = MessageTemplate::new(&[TemplateText::new("....{key}|")], 2).with_streams(&[0]);
         let sent = template.next(2, &mut keys(1), 0x0102_0305).to_vec();
         assert_eq!((&sent[..5], &sent[21..26]), (b"\x01\x02\x03\x05k".as_slice(), b"\x01\x02\x03\x07k".as_slice()));
     }
 
     #[test]
     fn fewer_requests_than_copies_are_a_shorter_slice() {
-        let mut template = Template::new(&[TemplateText::new("x{key}")], 4);
+        let mut template = MessageTemplate::new(&[TemplateText::new("x{key}")], 4);
         assert_eq!(template.next(0, &mut keys(1), 0), b"");
         assert_eq!(template.next(2, &mut keys(1), 0), b"xkey:000000000000xkey:000000000000");
     }

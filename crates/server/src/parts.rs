@@ -34,8 +34,8 @@ use crate::control_plane::ControlPlaneParts;
 use crate::families::DatabaseState;
 use crate::quota_journal::{OpenedQuotaJournal, QuotaJournalMetrics, QuotaJournalWriter};
 use crate::rule_sources::{
-    Apply, ContentMark, Directory, EnvoyDomains, FileStates, Pace, Reloader, RulePublisher, RuleSourceError, Source,
-    WatchConfig, Written,
+    Apply, ContentMark, EnvoyDirectory, EnvoyDomains, FileStates, Pace, Reloader, RulePublisher, RuleSourceError,
+    RulesFileSource, WatchConfig, Written,
 };
 use crate::store::OpenedStore;
 
@@ -288,7 +288,7 @@ fn start_reloaders(
     keys: &SecretKeys,
     clock: &Arc<dyn Clock>,
     publisher: &Arc<RulePublisher>,
-    rules_file: Option<(Source, ContentMark)>,
+    rules_file: Option<(RulesFileSource, ContentMark)>,
 ) -> Result<Vec<Reloader>> {
     let pace = Pace { poll: config.reload_interval, ..Pace::default() };
     let mut reloaders = Vec::new();
@@ -306,10 +306,10 @@ fn start_reloaders(
 }
 
 /// Loads the rules file. An invalid file ends the start: a server without its rules would allow everything.
-fn load_rules_file(config: &Config, keys: &SecretKeys) -> Result<Option<(Written, (Source, ContentMark))>> {
+fn load_rules_file(config: &Config, keys: &SecretKeys) -> Result<Option<(Written, (RulesFileSource, ContentMark))>> {
     let Some(path) = config.rules.clone() else { return Ok(None) };
     let name = path.display().to_string();
-    let source = Source { path, options: keys.compile_options() };
+    let source = RulesFileSource { path, options: keys.compile_options() };
     match source.load() {
         Ok(loaded) => Ok(Some((loaded.written, (source, loaded.mark)))),
         Err(RuleSourceError::Invalid(report)) => Err(anyhow::Error::new(*report)),
@@ -322,14 +322,14 @@ fn load_envoy_files(
     config: &Config,
     keys: &SecretKeys,
     publisher: &RulePublisher,
-) -> Result<Option<(Directory, ContentMark)>> {
+) -> Result<Option<(EnvoyDirectory, ContentMark)>> {
     let Some(path) = config.envoy.config.clone() else { return Ok(None) };
     if let names @ (1 | 2 | 4..) = config.envoy.headers.len() {
         bail!("envoy_headers has {names} names: name three header fields, for limit, remaining and reset");
     }
     let duplicates = if config.envoy.merge_domains { Duplicates::Merge } else { Duplicates::Refuse };
     let allow_shrink = config.envoy.allow_shrink;
-    let directory = Directory { path, duplicates, allow_shrink, options: keys.compile_options() };
+    let directory = EnvoyDirectory { path, duplicates, allow_shrink, options: keys.compile_options() };
     let (domains, mark) = directory.load().map_err(|error| match error {
         RuleSourceError::Invalid(report) => anyhow::Error::new(*report),
         error => anyhow!("cannot read {}: {error}", directory.path.display()),

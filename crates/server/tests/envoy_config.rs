@@ -15,7 +15,7 @@ use tollgate_ruleset::{CompileOptions, RuleSet};
 
 use tollgate_config::Config;
 use tollgate_server::rule_sources::{
-    Apply, Directory, EnvoyDomains, Pace, Reloader, RuleSourceError, RuleSourceState, Unreadable, WatchConfig,
+    Apply, EnvoyDirectory, EnvoyDomains, Pace, Reloader, RuleSourceError, RuleSourceState, Unreadable, WatchConfig,
 };
 use tollgate_server::run::Server;
 use tollgate_store::Memory;
@@ -30,9 +30,9 @@ fn domain(name: &str, requests: u64) -> String {
     )
 }
 
-fn directory(path: &Path) -> Directory {
+fn directory(path: &Path) -> EnvoyDirectory {
     let (duplicates, options) = (Duplicates::Refuse, CompileOptions::reproducible());
-    Directory { path: path.to_owned(), duplicates, allow_shrink: false, options }
+    EnvoyDirectory { path: path.to_owned(), duplicates, allow_shrink: false, options }
 }
 
 fn compile(domains: &EnvoyDomains) -> RuleSet {

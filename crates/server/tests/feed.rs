@@ -12,7 +12,8 @@ use tollgate_core::{ManualClock, Time};
 use tollgate_engine::Engine;
 use tollgate_ruleset::CompileOptions;
 use tollgate_server::rule_sources::{
-    Apply, BYTES_MAX, Pace, Reloader, RuleSourceError, RuleSourceState, Source, Unreadable, WatchConfig, Written,
+    Apply, BYTES_MAX, Pace, Reloader, RuleSourceError, RuleSourceState, RulesFileSource, Unreadable, WatchConfig,
+    Written,
 };
 use tollgate_store::Memory;
 use tollgate_telemetry::{Colours, Format, Lines, LogConfig, Sink};
@@ -45,7 +46,7 @@ impl Rig {
 
     fn over(dir: TempDir, place: impl FnOnce(&Path) -> PathBuf) -> Rig {
         let path = place(dir.path());
-        let source = Source { path: path.clone(), options: CompileOptions::reproducible() };
+        let source = RulesFileSource { path: path.clone(), options: CompileOptions::reproducible() };
         let loaded = source.load().expect("the rules load");
         let engine = Arc::new(Engine::in_memory(loaded.written.rules));
         let swapped = engine.clone();
@@ -248,7 +249,7 @@ async fn what_is_no_file_is_refused_without_waiting() {
     assert!(Command::new("mkfifo").arg(&rig.path).status().unwrap().success());
     rig.until(|state| state.error.as_deref() == Some("it is not a regular file")).await;
     for path in [rig.path.clone(), PathBuf::from("/dev/zero")] {
-        let source = Source { path, options: CompileOptions::reproducible() };
+        let source = RulesFileSource { path, options: CompileOptions::reproducible() };
         let refused = tokio::task::spawn_blocking(move || source.load().map(|_| ()));
         let refused = tokio::time::timeout(Duration::from_secs(5), refused).await.expect("opening does not wait");
         assert_eq!(refused.unwrap(), Err(RuleSourceError::Unreadable(Unreadable::NotRegular)));
@@ -290,7 +291,7 @@ async fn sighup_reloads_at_once_and_says_when_nothing_changed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("rules.yaml");
     fs::write(&path, rules(1)).unwrap();
-    let source = Source { path: path.clone(), options: CompileOptions::reproducible() };
+    let source = RulesFileSource { path: path.clone(), options: CompileOptions::reproducible() };
     let never = Pace { poll: Duration::from_secs(3600), ..PACE };
     let apply: Apply = Arc::new(|_| Ok(7));
     let reloader = Reloader::start(WatchConfig { source, pace: never, clock: clock(), apply, in_force: None });
@@ -329,7 +330,7 @@ async fn f68_a_panic_costs_one_reload_and_not_the_feed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("rules.yaml");
     fs::write(&path, rules(13)).unwrap();
-    let source = Source { path: path.clone(), options: CompileOptions::reproducible() };
+    let source = RulesFileSource { path: path.clone(), options: CompileOptions::reproducible() };
     let apply: Apply = Arc::new(|written: Written| match written.rules.rules()[0].limit.unwrap().requests() {
         13 => panic!("a bug, for the test"),
         other => Ok(other),
@@ -354,7 +355,7 @@ fn what_lint_would_say_is_said_when_rules_are_loaded() {
     let clock = Arc::new(ManualClock::at(Time::from_secs(1_800_000_000)));
     let config = LogConfig { format: Format::People(Colours::Off), level: Level::INFO, clock };
     tracing::subscriber::with_default(config.subscriber(lines.clone()), || {
-        Source { path: rules, options: CompileOptions::reproducible() }.load().unwrap();
+        RulesFileSource { path: rules, options: CompileOptions::reproducible() }.load().unwrap();
     });
     assert!(lines.flush(Duration::from_secs(10)));
     let said = fs::read_to_string(log).unwrap();

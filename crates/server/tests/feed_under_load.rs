@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tollgate_core::{Attribute, Charge, ManualClock, Request, Time};
 use tollgate_engine::{Decision, Engine, Observer};
 use tollgate_ruleset::CompileOptions;
-use tollgate_server::rule_sources::{Pace, Reloader, Source, WatchConfig};
+use tollgate_server::rule_sources::{Pace, Reloader, RulesFileSource, WatchConfig};
 use tollgate_store::Memory;
 
 const PACE: Pace =
@@ -61,7 +61,7 @@ struct Rig {
 
 impl Rig {
     fn new(path: &Path, witness: &'static Witness) -> Rig {
-        let source = Source { path: path.to_owned(), options: CompileOptions::reproducible() };
+        let source = RulesFileSource { path: path.to_owned(), options: CompileOptions::reproducible() };
         let loaded = source.load().expect("the rules load");
         let clock = ManualClock::at(Time::from_secs(1_800_000_000));
         let engine = Arc::new(Engine::on_clock(loaded.written.rules, clock.clone()).with_observer(witness));

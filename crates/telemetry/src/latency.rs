@@ -32,7 +32,7 @@ const BOUNDS: [u64; 19] = [
 
 /// Counts by bound, striped like the counters of the request path.
 #[derive(Debug)]
-pub(super) struct LatencyHistogram(Box<[Stripe]>);
+pub(super) struct StripedHistogram(Box<[Stripe]>);
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -41,13 +41,13 @@ struct Stripe {
     nanos: AtomicU64,
 }
 
-impl Default for LatencyHistogram {
-    fn default() -> LatencyHistogram {
-        LatencyHistogram((0..*STRIPES).map(|_| Stripe::default()).collect())
+impl Default for StripedHistogram {
+    fn default() -> StripedHistogram {
+        StripedHistogram((0..*STRIPES).map(|_| Stripe::default()).collect())
     }
 }
 
-impl LatencyHistogram {
+impl StripedHistogram {
     #[inline]
     pub(super) fn observe(&self, span: Span) {
         let place = BOUNDS.partition_point(|bound| *bound < span.nanos());
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_its_bucket() {
-        let latency = LatencyHistogram::default();
+        let latency = StripedHistogram::default();
         [1, 1_000, 1_001, 1_000_000_000, 1_000_000_001]
             .into_iter()
             .for_each(|ns| latency.observe(Span::from_nanos(ns)));

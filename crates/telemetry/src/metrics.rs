@@ -10,7 +10,7 @@ use tollgate_engine::{DecidedBy, Decision, Generation, Ruling, Verdict};
 use tollgate_ruleset::RuleSet;
 
 use crate::counter::Counter;
-use crate::latency::LatencyHistogram;
+use crate::latency::StripedHistogram;
 use crate::page::{MetricFamilies, MetricsPage};
 use crate::series::{GenerationSeries, RuleSeries, SeriesKind, SeriesLabels, SeriesRegistry};
 
@@ -26,7 +26,7 @@ pub struct DecisionMetrics {
     /// Steps of reservations: granted, and denied.
     extensions: [Counter; 2],
     fallback: [Counter; FallbackPolicy::ALL.len()],
-    latency: LatencyHistogram,
+    latency: StripedHistogram,
 }
 
 /// What decided while the store was away: the policy of the strictest rule. A label.
@@ -75,7 +75,7 @@ impl Default for DecisionMetrics {
             store_failures: Counter::default(),
             extensions: [Counter::default(), Counter::default()],
             fallback: FallbackPolicy::ALL.map(|_| Counter::default()),
-            latency: LatencyHistogram::default(),
+            latency: StripedHistogram::default(),
         }
     }
 }

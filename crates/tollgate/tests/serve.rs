@@ -16,8 +16,8 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, se
 use support::Dir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
-use tokio::time::{Instant, sleep, timeout};
-use tollgate_lab::patience::eventually;
+use tokio::time::{Instant, timeout};
+use tollgate_lab::patience::{eventually, until_async};
 
 /// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -209,10 +209,14 @@ async fn requests_in_flight_delay_the_end_until_the_second_signal() {
     assert!(is_told || ready.contains("connection: close"), "{ready}");
     assert!(served.child.try_wait().unwrap().is_none(), "a request is still on its way");
     let since = Instant::now();
-    while served.child.try_wait().unwrap().is_none() && since.elapsed() < PATIENCE {
-        served.signal(Signal::TERM); // a signal right after the first counts as its duplicate
-        sleep(ms(100)).await;
-    }
+    let is_over = async || {
+        let is_over = served.child.try_wait().unwrap().is_some();
+        if !is_over {
+            served.signal(Signal::TERM); // a signal right after the first counts as its duplicate
+        }
+        is_over
+    };
+    until_async("its end", PATIENCE, is_over).await;
     assert_ne!(served.ended().await.code(), Some(0), "this end was not a clean one");
     assert!(since.elapsed() < ms(5000), "{:?}", since.elapsed());
 }
@@ -361,15 +365,11 @@ async fn running_out_of_descriptors_rejects_new_connections_only() {
     assert!(turned_away >= 300 - 128, "{turned_away} turned away");
     assert!(ask(&mut first, CHECK).await.unwrap().starts_with("http/1.1 200 "), "who is in is served");
     guests.clear();
-    let since = Instant::now();
-    loop {
+    let is_accepted = async || {
         let mut stream = connect(source(3), served.at).await.unwrap();
-        if ask(&mut stream, CHECK).await.is_ok_and(|answer| answer.starts_with("http/1.1 200 ")) {
-            break;
-        }
-        assert!(since.elapsed() < PATIENCE, "no connection is accepted, though there is room");
-        sleep(ms(20)).await;
-    }
+        ask(&mut stream, CHECK).await.is_ok_and(|answer| answer.starts_with("http/1.1 200 "))
+    };
+    until_async("a connection is accepted, as there is room", PATIENCE, is_accepted).await;
     drop(first);
     served.signal(Signal::TERM);
     assert_eq!(served.ended().await.code(), Some(0));

@@ -14,10 +14,12 @@
 //! | `priority` | the class of a request |
 //! | `refusals` | how refusals look |
 //! | `protection` | what keeps an upstream from more work than it can do |
+//! | `header_conditions` | fields that a request must have |
 //! | `header_edits` | fields that are set or removed |
 //! | `pem_file` | certificates and keys |
 //! | `upstream_url` | the URL of a server |
 
+mod header_conditions;
 mod header_edits;
 mod pem_file;
 mod priority;
@@ -38,13 +40,13 @@ use tollgate_identity::IdentitySpec;
 use tollgate_overload::Priorities;
 use tollgate_rules::problem::ParseError;
 
+pub(crate) use header_conditions::have_all;
 pub use header_edits::HeaderEdits;
 pub use pem_file::{ClientCertificate, PemFile};
 pub use priority::{PriorityCase, PriorityClass, PrioritySpec};
 pub use protection::ProtectionSpec;
 pub use read::{read, read_bytes};
 pub use refusals::{HtmlPage, RefusalBody, RefusalSpec};
-pub(crate) use route::have_all;
 pub use route::{ForwardedStyle, RouteSpec, TraceStyle};
 pub use upstream::{Balance, HealthSpec, TimeoutSpec, UpstreamSpec};
 pub use upstream_url::{ServerScheme, UpstreamUrl};

@@ -8,7 +8,7 @@ use tollgate_rules::problem::Problems;
 use tollgate_rules::read::{FieldPath, FieldValue, MapFields};
 use tollgate_rules::yaml::YamlKind;
 
-use super::route::{have_all, read_conditions};
+use super::header_conditions::{have_all, read_conditions};
 
 /// The class of a request: that of the first case whose conditions hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, Method};
+use http::{HeaderName, Method};
 use tollgate_cost::CostSpec;
 use tollgate_overload::Priorities;
 use tollgate_rules::problem::{ParseError, Problems, quote};
-use tollgate_rules::read::{FieldPath, FieldValue};
-use tollgate_rules::yaml::YamlKind;
+use tollgate_rules::read::FieldValue;
 use tollgate_rules::{EscapedSlash, PathCase, PathPattern};
 
-use super::header_edits::{HeaderEdits, field_name};
+use super::header_conditions::read_conditions;
+use super::header_edits::HeaderEdits;
 use super::priority::PrioritySpec;
 use super::refusals::RefusalSpec;
 
@@ -238,13 +238,6 @@ pub(super) fn read_route(
     route
 }
 
-/// Whether a header has all of these fields, with these values.
-pub(crate) fn have_all(headers: &HeaderMap, conditions: &[(HeaderName, String)]) -> bool {
-    conditions.iter().all(|(name, wanted)| {
-        headers.get_all(name).iter().any(|value| wanted == "*" || value.as_bytes() == wanted.as_bytes())
-    })
-}
-
 /// Reads one or several texts.
 fn each<T>(
     value: &FieldValue<'_>,
@@ -292,22 +285,4 @@ fn read_prefix(text: &str) -> Result<String, ParseError> {
             "write leading segments, such as /v1/orders",
         )),
     }
-}
-
-/// Reads conditions on header fields.
-pub(super) fn read_conditions(value: &FieldValue<'_>, problems: &mut Problems) -> Vec<(HeaderName, String)> {
-    let YamlKind::Map(entries) = &value.node.kind else {
-        problems.push(value.mismatch("a map of header fields", "write `{ x-version: 2 }`, or `*` for any value"));
-        return Vec::new();
-    };
-    let mut all = Vec::new();
-    for (key, node) in entries {
-        let value = FieldValue { node, path: FieldPath::Field(&value.path, &key.text) };
-        let Some(text) = value.text(problems) else { continue };
-        match field_name(&key.text) {
-            Ok(name) => all.push((name, text.to_owned())),
-            Err(error) => problems.push(value.fault("bad-header", error)),
-        }
-    }
-    all
 }

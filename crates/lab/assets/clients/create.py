@@ -12,4 +12,5 @@ with tollgate.ApiClient(configuration) as client:
     assert made.rule_id == "from-python", made
     read = rules.get_rule_with_http_info("from-python")
     assert read.data.limit.requests == 10, read.data
-    rules.delete_rule("from-python", if_match=read.headers["ETag"])
+    headers = {name.lower(): value for name, value in read.headers.items()}  # their case is the server's choice
+    rules.delete_rule("from-python", if_match=headers["etag"])

@@ -6,7 +6,7 @@ use tollgate_proto::STATUS_NAMES;
 
 use super::hpack;
 use super::wire::{self, ACK, END_STREAM, Frame, FrameKind, PREFIX, WINDOW_INITIAL, WINDOW_MAX};
-use crate::lost::ConnectionLost;
+use crate::lost::ConnectionEnded;
 use crate::reply::{MalformedReply, ReplyVerdict};
 
 /// Stream of the first request, which fills the server's header table.
@@ -154,7 +154,7 @@ impl Streams {
         bytes: &[u8],
         answer: &mut Vec<u8>,
         mut on_reply: impl FnMut(u64, ReplyVerdict, &[u8]),
-    ) -> Result<usize, ConnectionLost> {
+    ) -> Result<usize, ConnectionEnded> {
         let mut used = 0;
         while let Some(frame) = Frame::read(bytes.get(used..).unwrap_or_default())? {
             used += frame.length();
@@ -180,20 +180,20 @@ impl Streams {
             self.received = 0;
         }
         match self.is_last && self.open == 0 {
-            true => Err(ConnectionLost::Closed),
+            true => Err(ConnectionEnded::Closed),
             false => Ok(used),
         }
     }
 
     /// Handles a frame of the connection, not of a request.
-    fn control(&mut self, frame: &Frame<'_>, answer: &mut Vec<u8>) -> Result<(), ConnectionLost> {
+    fn control(&mut self, frame: &Frame<'_>, answer: &mut Vec<u8>) -> Result<(), ConnectionEnded> {
         match frame.kind {
             FrameKind::SETTINGS if !frame.is(ACK) => {
                 for (name, value) in frame.settings()? {
                     match name {
                         wire::MAX_STREAMS => self.allowed = value as usize,
                         wire::INITIAL_WINDOW if (value as usize) < self.message => {
-                            return Err(ConnectionLost::Malformed("its windows are smaller than a request"));
+                            return Err(ConnectionEnded::Malformed("its windows are smaller than a request"));
                         }
                         _ => {}
                     }
@@ -204,14 +204,14 @@ impl Streams {
             FrameKind::WINDOW_UPDATE if frame.stream == 0 => {
                 self.window += i64::from(frame.number(0)? & WINDOW_MAX);
                 if self.window > i64::from(WINDOW_MAX) {
-                    return Err(ConnectionLost::Malformed("a window above the maximum"));
+                    return Err(ConnectionEnded::Malformed("a window above the maximum"));
                 }
             }
             FrameKind::GOAWAY if frame.number(4)? != 0 => {
-                return Err(ConnectionLost::Malformed("the server closed the connection with an error"));
+                return Err(ConnectionEnded::Malformed("the server closed the connection with an error"));
             }
             FrameKind::GOAWAY => self.is_last = true,
-            FrameKind::PUSH_PROMISE => return Err(ConnectionLost::Malformed("a server push")),
+            FrameKind::PUSH_PROMISE => return Err(ConnectionEnded::Malformed("a server push")),
             _ => {}
         }
         Ok(())

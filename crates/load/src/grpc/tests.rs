@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::wire::{ACK, Frame, MAX_STREAMS, put};
 use super::*;
 use crate::keys::KeySampler;
-use crate::lost::ConnectionLost;
+use crate::lost::ConnectionEnded;
 use crate::plan::Popularity;
 use crate::reply::ReplyVerdict;
 
@@ -57,7 +57,7 @@ fn one(kind: FrameKind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Start times and verdicts of the answered requests.
-fn take(streams: &mut Streams, bytes: &[u8]) -> Result<Vec<(u64, ReplyVerdict)>, ConnectionLost> {
+fn take(streams: &mut Streams, bytes: &[u8]) -> Result<Vec<(u64, ReplyVerdict)>, ConnectionEnded> {
     let mut replies = Vec::new();
     let used = streams.take(bytes, &mut Vec::new(), |start, verdict, _| replies.push((start, verdict)))?;
     assert_eq!(used, bytes.len());
@@ -211,9 +211,9 @@ fn after_goaway_requests_in_flight_are_answered() {
     assert_eq!(take(&mut leaving, &goodbye(0)), Ok(vec![]));
     assert_eq!(leaving.room(25), 0);
     assert_eq!(take(&mut leaving, &reply(3, ALLOWED)), Ok(vec![(100, ReplyVerdict::Allowed)]));
-    assert_eq!(take(&mut leaving, &reply(5, ALLOWED)), Err(ConnectionLost::Closed));
+    assert_eq!(take(&mut leaving, &reply(5, ALLOWED)), Err(ConnectionEnded::Closed));
     assert_eq!(leaving.in_flight(), 0);
-    assert!(matches!(take(&mut streams(2), &goodbye(11)), Err(ConnectionLost::Malformed(_))));
+    assert!(matches!(take(&mut streams(2), &goodbye(11)), Err(ConnectionEnded::Malformed(_))));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn hostile_frames_are_rejected() {
         one(FrameKind::PUSH_PROMISE, 0, 3, &[]),
     ];
     for case in cases {
-        assert!(matches!(take(&mut streams(1), &case), Err(ConnectionLost::Malformed(_))), "{case:?}");
+        assert!(matches!(take(&mut streams(1), &case), Err(ConnectionEnded::Malformed(_))), "{case:?}");
     }
 }
 

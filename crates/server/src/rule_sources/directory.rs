@@ -29,7 +29,7 @@ const ALL_BYTES_MAX: u64 = 4 * BYTES_MAX;
 
 /// A directory of domains.
 #[derive(Clone, Debug)]
-pub struct Directory {
+pub struct EnvoyDirectory {
     /// Its path; links are resolved at every check.
     pub path: PathBuf,
     /// Whether several files may add to one domain.
@@ -66,7 +66,7 @@ impl EnvoyDomains {
     }
 }
 
-impl Directory {
+impl EnvoyDirectory {
     /// Reads and compiles all files.
     pub fn load(&self) -> Result<(EnvoyDomains, ContentMark), RuleSourceError> {
         let content = self.read()?;
@@ -158,7 +158,7 @@ fn combined_stamp(stamps: impl IntoIterator<Item = (PathBuf, FileStamp)>) -> Fil
     FileStamp::of(words)
 }
 
-impl RuleSource for Directory {
+impl RuleSource for EnvoyDirectory {
     type Data = Files;
     type Compiled = EnvoyDomains;
 

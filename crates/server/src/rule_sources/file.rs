@@ -23,7 +23,7 @@ use super::rule_source::{ContentFingerprint, ContentMark, FileStamp, RuleSource,
 /// A rules file and its compile options. The options stay the same while the server runs: another secret would move
 /// every bucket.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct RulesFileSource {
     /// Its path; links are resolved at every check.
     pub path: PathBuf,
     /// The secret and the seed.
@@ -50,7 +50,7 @@ pub struct Written {
     pub tree: YamlNode,
 }
 
-impl Source {
+impl RulesFileSource {
     /// Reads and compiles the file.
     pub fn load(&self) -> Result<LoadedRulesFile, RuleSourceError> {
         let content = self.read()?;
@@ -79,7 +79,7 @@ impl Source {
     }
 }
 
-impl RuleSource for Source {
+impl RuleSource for RulesFileSource {
     type Data = Vec<u8>;
     type Compiled = Written;
 

@@ -1,6 +1,6 @@
 //! The sources of rules: a rules file, the files of envoyproxy/ratelimit, and the database.
 //!
-//! [`Source`] reads and compiles one rules file, [`Directory`] the files of envoyproxy/ratelimit. A [`Reloader`]
+//! [`RulesFileSource`] reads and compiles one rules file, [`EnvoyDirectory`] the files of envoyproxy/ratelimit. A [`Reloader`]
 //! watches either and passes valid changes to the [`RulePublisher`], which combines the rules of all sources and
 //! activates them. Invalid content never replaces the active rules.
 
@@ -19,9 +19,9 @@ mod state;
 mod watch;
 mod watch_config;
 
-pub use directory::{Directory, EnvoyDomains};
+pub use directory::{EnvoyDirectory, EnvoyDomains};
 pub use error::{RuleSourceError, Unreadable};
-pub use file::{LoadedRulesFile, Source, Written};
+pub use file::{LoadedRulesFile, RulesFileSource, Written};
 pub use limits::{BYTES_MAX, FILES_MAX};
 pub use metrics::FileStates;
 pub use publisher::RulePublisher;

@@ -6,14 +6,14 @@ use std::time::Duration;
 use tollgate_core::Clock;
 
 use super::error::RuleSourceError;
-use super::file::{Source, Written};
+use super::file::{RulesFileSource, Written};
 use super::rule_source::{ContentMark, RuleSource};
 
 /// Activates rules and returns their generation, or the conflict with other rules. Called on a blocking thread.
 pub type Apply<W = Written> = Arc<dyn Fn(W) -> Result<u64, RuleSourceError> + Send + Sync>;
 
 /// What a [`Reloader`](super::Reloader) watches, and how.
-pub struct WatchConfig<S: RuleSource = Source> {
+pub struct WatchConfig<S: RuleSource = RulesFileSource> {
     /// The file or directory.
     pub source: S,
     /// How often to check.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
-use tollgate_lab::patience::Watch;
+use tollgate_lab::patience::{Watch, until_async};
 use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
 use tonic::Code;
 
@@ -189,12 +189,11 @@ async fn a_message_is_not_given_more_time_for_every_byte() {
         let (response, mut sending) = raw.begin(path, &[]).await;
         sending.send_data(vec![0, 0, 0, 1, 0].into(), false).unwrap();
         let answer = tokio::spawn(crate::raw::answer(response));
-        let watch = Watch::start();
-        while !answer.is_finished() {
-            assert!(watch.elapsed() < PATIENCE, "{path} is given more and more time");
+        let is_over = async || {
             let _ = sending.send_data(vec![0x7a].into(), false); // fails once it is over
-            sleep(ms(100)).await;
-        }
+            answer.is_finished()
+        };
+        until_async(&format!("the end of {path}"), PATIENCE, is_over).await;
         assert_eq!(answer.await.unwrap().code, Some(Code::DeadlineExceeded), "{path}");
     }
     let (response, mut sending) = raw.begin(STREAM, &[]).await;

@@ -8,8 +8,9 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tollgate_lab::patience::until_async;
 use tollgate_net::Address;
 use tollgate_proto::v1::StreamChecksRequest;
 use tonic::Code;
@@ -139,15 +140,9 @@ async fn an_old_connection_is_asked_to_go_and_its_calls_end_well() {
             Ok(answer) => assert_eq!(answer.expect("an answer").id, id),
             Err(status) => break status,
         }
-        sleep(Duration::from_millis(5)).await;
     };
     assert_eq!(end.code(), Code::Unavailable, "{end:?}");
-    let gone = timeout(PATIENCE, async {
-        while !wire.is_closed() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    });
-    gone.await.expect("the connection ends");
+    until_async("the connection ends", PATIENCE, async || wire.is_closed()).await;
     rig.answers_others().await;
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
+use tollgate_lab::patience::until_async;
 use tollgate_net::NetLimits;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, PATIENCE};
 use crate::frames::{Frames, GOAWAY, HEADERS, begin, get};
 use crate::rig::{GOOD, Rig, ms};
 
@@ -19,9 +20,7 @@ async fn under_load_every_request_gets_its_answer() {
     let rig = Rig::open(NetLimits::default());
     let answered = Arc::new(AtomicUsize::new(0));
     let load: Vec<_> = (0..32).map(|_| tokio::spawn(ask_until_told(rig.data, answered.clone()))).collect();
-    while answered.load(Ordering::Relaxed) < 2000 {
-        sleep(ms(1)).await;
-    }
+    until_async("two thousand answers", PATIENCE, async || answered.load(Ordering::Relaxed) >= 2000).await;
     let since = Instant::now();
     rig.drain.begin();
     for caller in load {
@@ -87,10 +86,12 @@ async fn slow_requests_do_not_hold_the_end_up() {
     let mut patient = Caller::connect(rig.data).await;
     assert_eq!(patient.ask(READY).await.status, 200);
     patient.send("POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n{").await.unwrap();
-    sleep(ms(50)).await; // both have begun
+    slow.until_read().await;
+    patient.until_read().await;
     let since = Instant::now();
     rig.drain.begin();
-    sleep(ms(100)).await;
+    let is_closed = async || TcpStream::connect(rig.data).await.is_err();
+    until_async("no new connection", PATIENCE, is_closed).await;
     let answer = patient.ask("\"client_key\":\"payer\"}").await;
     assert_eq!((answer.status, answer.closes()), (200, true), "one that ends in time is answered");
     drop(patient); // or it is waited for, so that its answer is not reset away

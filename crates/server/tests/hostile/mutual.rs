@@ -11,14 +11,14 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tollgate_config::Config;
+use tollgate_lab::patience::until_async;
 use tollgate_net::Address;
 
-use crate::caller::Caller;
-use crate::rig::{GOOD, Rig, ms};
+use crate::caller::{Caller, PATIENCE};
+use crate::rig::{GOOD, Rig};
 use crate::tls::install;
 
 /// Who signs certificates.
@@ -115,15 +115,11 @@ async fn new_authorities_are_picked_up_and_nobody_who_is_connected_is_cut_off() 
     assert_eq!(status(early.as_mut(), GOOD).await, None);
 
     install(dir.path(), "clients.pem", &new.pem); // without a signal: the change is noticed
-    let since = Instant::now();
-    loop {
+    let is_admitted = async || {
         let mut caller = connect(&old, Some(&after), rig.data).await;
-        if status(caller.as_mut(), GOOD).await == Some(200) {
-            break;
-        }
-        assert!(since.elapsed().as_secs() < 20, "the new authorities are not picked up");
-        sleep(ms(20)).await;
-    }
+        status(caller.as_mut(), GOOD).await == Some(200)
+    };
+    until_async("the new authorities", PATIENCE, is_admitted).await;
     let mut late = connect(&old, Some(&before), rig.data).await;
     assert_eq!(status(late.as_mut(), GOOD).await, None, "the old authority signs for nobody new");
     assert_eq!(status(kept.as_mut(), GOOD).await, Some(200), "who was connected stays connected");

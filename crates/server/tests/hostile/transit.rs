@@ -86,7 +86,7 @@ async fn operators_have_places_of_their_own_and_see_the_end() {
     let ready = "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
     assert_eq!(Caller::connect(rig.admin).await.ask(ready).await.status, 200, "the data port is full");
     one.send(&GOOD[..GOOD.len() - 1]).await.unwrap(); // something to wait for at the end
-    sleep(Duration::from_millis(100)).await;
+    one.until_read().await;
     rig.drain.begin();
     assert_eq!(Caller::connect(rig.admin).await.ask(ready).await.status, 503, "who asks while it ends is told");
     one.send("}").await.unwrap();

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
+use tollgate_lab::patience::until_async;
 use tollgate_net::NetLimits;
 
-use crate::rig::{Caller, Rig, bytes, command, within};
+use crate::rig::{Caller, PATIENCE, Rig, bytes, command, within};
 
 const PASSWORD: &str = "correct horse battery";
 const MULTIBULK: &[u8] = b"-ERR Protocol error: invalid multibulk length\r\n";
@@ -109,11 +110,8 @@ async fn strangers_have_so_long_to_give_the_password() {
     let mut known = rig.caller().await;
     known.says(&command(&["AUTH", PASSWORD]), b"+OK\r\n").await;
     let (mut silent, mut busy) = (rig.caller().await, rig.caller().await);
-    let asking = async {
-        while busy.try_send(b"\r\n").await.is_ok() {
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
+    let is_gone = async || busy.try_send(b"\r\n").await.is_err();
+    let asking = until_async("the end of who only asks", PATIENCE, is_gone);
     let (said, ()) = within(async { tokio::join!(silent.rest(), asking) }).await;
     assert_eq!(said.unwrap(), b"");
     assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"stranger\"}").await, 2.0);
@@ -233,12 +231,9 @@ async fn r06_a_trickle_ends_in_time() {
         let at = rig.at();
         async move {
             let (mut stream, since) = (TcpStream::connect(at).await.unwrap(), Instant::now());
-            for byte in sent.iter().cycle() {
-                if stream.write_all(&[*byte]).await.is_err() {
-                    break;
-                }
-                sleep(Duration::from_millis(20)).await;
-            }
+            let mut bytes = sent.iter().cycle();
+            let is_over = async || stream.write_all(&[*bytes.next().unwrap()]).await.is_err();
+            until_async("the end of a trickle", PATIENCE, is_over).await;
             since.elapsed()
         }
     };
@@ -298,7 +293,12 @@ async fn idle_connections_stay_unless_that_is_set() {
         config.resp.idle_timeout = None;
     });
     let mut caller = rig.caller().await;
-    sleep(Duration::from_millis(300)).await;
+    for _ in 0..6 {
+        let mut other = TcpStream::connect(rig.admin).await.unwrap();
+        let mut said = Vec::new();
+        within(other.read_to_end(&mut said)).await.unwrap();
+        assert!(said.is_empty(), "an idle connection of another protocol ends");
+    }
     caller.says(b"PING\r\n", b"+PONG\r\n").await;
 
     let rig = Rig::with(|config, _| config.resp.idle_timeout = Some(Duration::from_millis(100)));

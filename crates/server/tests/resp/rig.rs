@@ -19,7 +19,7 @@ use tollgate_server::run::Server;
 use tollgate_store::MonotonicClock;
 
 /// Whatever is awaited comes within this time, or the test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One rule, for those who ask by it.
 const RULES: &str = "rules: [{ name: hourly, key_by: client_key, limit: { requests: 10, window: 1h } }]\n";

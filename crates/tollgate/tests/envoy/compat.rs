@@ -79,7 +79,9 @@ fn files_are_reloaded_and_a_broken_one_changes_nothing() {
     std::fs::write(&file, &more).unwrap();
     patience::until("the new rule", Duration::from_secs(20), || ask().contains("\"requestsPerUnit\":5"));
     std::fs::write(&file, "domain: edge\ndescriptors: [{ key: '' }]\n").unwrap();
-    patience::pause(Duration::from_millis(1500));
+    let stats = || call(([127, 0, 0, 1], tollgate.metrics).into(), "/stats", "").body;
+    let is_refused = || stats().contains("config_load_error: 1\n");
+    patience::until("the broken one is refused", Duration::from_secs(20), is_refused);
     assert!(ask().contains("\"requestsPerUnit\":5"), "the last good files stay in force");
     std::fs::write(&file, more.replace("per_unit: 5 }", "per_unit: 6 }")).unwrap();
     patience::until("the next good one", Duration::from_secs(20), || ask().contains("\"requestsPerUnit\":6"));
