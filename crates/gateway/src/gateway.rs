@@ -229,7 +229,7 @@ impl GatewayState {
         let delay = Duration::from_nanos(decision.delay().nanos());
         drop(decision);
         if !delay.is_zero() {
-            QueuePlace::new(&mut held, &mut settlement).wait(delay).await;
+            QueuePlace::new(&mut charge.held, &mut charge.settlement).wait(delay).await;
         }
 
         let mut permit = match Box::pin(route.upstream.protection.admit(class.rank, &method)).await {

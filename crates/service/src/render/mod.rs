@@ -29,7 +29,9 @@ use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
 use tollgate_rules::MeterSpec;
 use tollgate_ruleset::Rule;
 
-pub use self::options::{ClosedReason, DenialStatus, Detail, Dialect, Media, ProxyResponseOptions, RenderConfig, ResponseOptions};
+pub use self::options::{
+    ClosedReason, DenialStatus, Detail, Dialect, Media, ProxyResponseOptions, RenderConfig, ResponseOptions,
+};
 pub use self::problem::{DenialText, ProblemDetails, denial_text, write_denial, write_problem};
 pub use self::retry::Jitter;
 pub use self::style::HeaderStyles;

@@ -5,7 +5,9 @@ use tollgate_ruleset::{RequestError, Rule};
 
 use super::body::{escaped, number, string, write_members, write_retry};
 use super::retry::RetryHint;
-use super::{ClosedReason, Detail, Media, RenderConfig, RenderInput, ResponseOptions, append_common_fields, append_fields};
+use super::{
+    ClosedReason, Detail, Media, RenderConfig, RenderInput, ResponseOptions, append_common_fields, append_fields,
+};
 use crate::reply::{HeaderFields, Reply};
 
 /// An error, for people and for machines.
