@@ -1,6 +1,5 @@
 //! Servers that reply with errors. Names begin with the row of the fault matrix.
 
-
 use tollgate_core::Span;
 use tollgate_lab::patience::Watch;
 use tollgate_lab::redis::RedisServer;
