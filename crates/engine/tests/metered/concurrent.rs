@@ -82,7 +82,7 @@ impl ThreadedRun {
             let running = self.clock.read().unwrap();
             runtime.block_on(self.call(&mut dice));
             drop(running);
-            if self.calls.fetch_add(1, Ordering::Relaxed) % CALLS_PER_TICK == 0 {
+            if self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(CALLS_PER_TICK) {
                 let _alone = self.clock.write().unwrap();
                 self.fleet.clock.advance(TICK);
             }
