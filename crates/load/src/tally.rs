@@ -163,7 +163,8 @@ mod tests {
         assert_eq!((outcome.answered, outcome.rate, outcome.errors.total()), (3, 2.0, 1));
         assert_eq!(outcome.errors.first.as_deref(), Some("busy"));
         assert!(outcome.latency.max() >= Duration::from_secs(2));
-        assert_eq!(outcome.allowed_latency.max(), Duration::from_micros(1));
+        // Values of the histogram are rounded; what was denied took three microseconds.
+        assert!(outcome.allowed_latency.max() < Duration::from_micros(2));
     }
 
     #[test]

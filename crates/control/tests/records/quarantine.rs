@@ -71,7 +71,7 @@ on_both! {
         for id in ["a", "b", "d"] {
             apply(control, [rule(id, per_second(2), Precondition::Present)]).await;
         }
-        assert_eq!(look(&db).await.bad.len(), 3);
+        assert_eq!(look(&db).await.bad.len(), 4);
     }
 
     async fn rows_written_with_sql_need_only_their_own_columns(db: Database) {
