@@ -21,6 +21,8 @@ pub(super) struct EventsBody {
     held: Vec<u8>,
     /// Whether the beginning of this event was passed on because the event is too long to be held.
     is_oversized: bool,
+    /// The last event was left out and ended with the CR that its chunk ended with: an LF behind it is left out as well.
+    leave_out_lf: bool,
 }
 
 impl EventsBody {
@@ -31,11 +33,14 @@ impl EventsBody {
             leave_out_usage,
             held: Vec::new(),
             is_oversized: false,
+            leave_out_lf: false,
         }
     }
 
     pub(super) fn push(&mut self, chunk: &Bytes, tally: &mut UsageTally, out: &mut Passages<'_>) {
-        let (mut read, mut passed) = (0, 0);
+        let Some(first) = chunk.first() else { return };
+        let is_left_out = std::mem::take(&mut self.leave_out_lf) && *first == b'\n';
+        let (mut read, mut passed) = (0, usize::from(is_left_out));
         while let Some(rest) = chunk.get(read..).filter(|rest| !rest.is_empty()) {
             let (part, length) = self.splitter.next(rest);
             read += length;
@@ -67,6 +72,7 @@ impl EventsBody {
         if !left_out {
             return out.add_whole(held, chunk, range, tally.point());
         }
+        self.leave_out_lf = range.end == chunk.len() && chunk.last() == Some(&b'\r');
         // A leading LF is the end of the event before, whose CR was the last byte of its chunk.
         if held.first().or(chunk.get(range.start)) == Some(&b'\n') {
             out.add_whole(vec![b'\n'], chunk, range.end..range.end, tally.point());

@@ -95,6 +95,7 @@ const PURE: &[&str] = &["tollgate-calendar", "tollgate-core", "tollgate-cost", "
 const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "apollo-parser",
+    "base64",
     "bytes",
     "form_urlencoded",
     "granit-parser",
