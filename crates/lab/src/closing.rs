@@ -36,6 +36,6 @@ fn bytes_before_a_reset_count() {
         }
     }
     assert_eq!(read_to_close(&mut b"all".as_slice()).unwrap(), b"all");
-    assert_eq!(read_to_close(&mut b"some".chain(Reset)).unwrap(), b"some");
+    assert_eq!(read_to_close(&mut Read::chain(&b"some"[..], Reset)).unwrap(), b"some");
     assert_eq!(read_to_close(&mut Reset).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
