@@ -1,7 +1,5 @@
 //! The systemd units: their flags exist, their limits fit the defaults, and they are hardened.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +11,7 @@ use tollgate_config::{Config, Setting};
 const UNITS: [(&str, &str); 2] = [("tollgate.service", "serve"), ("tollgate-gateway.service", "gateway")];
 
 fn unit(name: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name)).unwrap()
+    super::text(name)
 }
 
 /// The values of a key of `[Service]`, in order.
