@@ -9,9 +9,13 @@ True
 from .aio import AsyncClient, AsyncSlot
 from .client import Client
 from .decision import Answer, Decision
+from .decorator import limited
 from .errors import InvalidPath, NotSent, RateLimited, Refused, TollgateError, Unavailable
+from .incoming import Incoming
 from .limit import Limit
+from .pacing import Pacer
 from .request import RequestFields
+from .retry import Retry, Throttled
 from .settings import Settings
 from .slots import Slot
 
@@ -23,14 +27,19 @@ __all__ = [
     "AsyncSlot",
     "Client",
     "Decision",
+    "Incoming",
     "InvalidPath",
     "Limit",
     "NotSent",
+    "Pacer",
     "RateLimited",
     "Refused",
     "RequestFields",
+    "Retry",
     "Settings",
     "Slot",
+    "Throttled",
     "TollgateError",
     "Unavailable",
+    "limited",
 ]

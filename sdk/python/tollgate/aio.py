@@ -43,9 +43,9 @@ class AsyncClient:
         connections_max: int = 32,
         on_unavailable: Optional[Callable[[Exception], None]] = None,
     ) -> None:
-        given = {name: value for name, value in (("url", url), ("token", token)) if value is not None}
-        settings = Settings(
-            **given,
+        settings = Settings.given(
+            url=url,
+            token=token,
             timeout=timeout,
             on_error=on_error,
             fallback=fallback,
@@ -111,8 +111,8 @@ class AsyncClient:
         """Releases a slot by its receipt; `AsyncSlot` does that by itself."""
         return await self._run(self._calls.release(slot), timeout)
 
-    async def usage(self, client: str, *, timeout: Optional[float] = None) -> Mapping[str, Any]:
-        """What a client has used, by rule."""
+    async def usage(self, *, timeout: Optional[float] = None, **client: Unpack[RequestFields]) -> Mapping[str, Any]:
+        """What a client has used, by rule: `usage(api_key="abc")`."""
         return await self._run(self._calls.usage(client), timeout)
 
     async def close(self) -> None:

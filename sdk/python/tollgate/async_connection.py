@@ -113,7 +113,7 @@ class _LoopPool:
         waiter: asyncio.Future[None] = loop.create_future()
         self._waiters.append(waiter)
         late = PoolExhausted("all connections were in use until the deadline")
-        timer = loop.call_later(deadline.left(), lambda: waiter.done() or waiter.set_exception(late))
+        timer = loop.call_later(deadline.left(), _fail_unless_done, waiter, late)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -131,6 +131,11 @@ class _LoopPool:
                 waiter.set_result(None)
                 return
         self._free += 1
+
+
+def _fail_unless_done(waiter: asyncio.Future[None], error: Exception) -> None:
+    if not waiter.done():
+        waiter.set_exception(error)
 
 
 class AsyncConnectionPool:

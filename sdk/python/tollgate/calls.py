@@ -13,10 +13,11 @@ from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequ
 from urllib.parse import urlencode
 
 from .breaker import Breaker
-from .decision import Answer, Decision, from_fallback, from_members, user_fields, without_server
+from .decision import Answer, Decision, from_members, user_fields
 from .errors import CircuitOpen, InvalidPath, PoolExhausted, Refused, TollgateError, Unavailable
 from .fallback import FallbackLimiter
 from .limit import Limit
+from .local_decisions import of_fallback, of_policy
 from .request import RequestFields, bucket_key, total_cost
 from .settings import Origin, Settings
 from .wire import HttpRequest, HttpResponse, MalformedResponse
@@ -88,9 +89,10 @@ class Calls:
         """Whether the slot was still held."""
         return self._members("slots/release", {"slot": slot})
 
-    def usage(self, client: str) -> Steps[Members]:
+    def usage(self, client: RequestFields) -> Steps[Members]:
         """What a client has used."""
-        response = yield from self._exchange(HttpRequest("GET", f"{self._prefix}/v1/usage?{urlencode({'client': client})}"))
+        query = urlencode({name: str(value) for name, value in client.items()})
+        response = yield from self._exchange(HttpRequest("GET", f"{self._prefix}/v1/usage?{query}"))
         return _ok(response)
 
     def reset_after_fork(self) -> None:
@@ -148,9 +150,10 @@ class Calls:
     def _without_decision(self, cause: TollgateError, fields: RequestFields) -> Decision:
         self._report(cause)
         if self._settings.on_error == "local" and self._fallback is not None:
-            outcome = self._fallback.decide(bucket_key(fields), total_cost(fields), fields.get("peek") is True)
-            return from_fallback(outcome)
-        return without_server(self._settings.on_error != "closed")
+            cost = total_cost(fields)
+            outcome = self._fallback.decide(bucket_key(fields), cost, fields.get("peek") is True)
+            return of_fallback(self._fallback.limit, outcome, self._settings.wall_clock())
+        return of_policy(self._settings.on_error != "closed")
 
     def _report(self, cause: TollgateError) -> None:
         if self._settings.on_unavailable is not None:

@@ -38,9 +38,9 @@ class Client:
         connections_max: int = 32,
         on_unavailable: Optional[Callable[[Exception], None]] = None,
     ) -> None:
-        given = {name: value for name, value in (("url", url), ("token", token)) if value is not None}
-        settings = Settings(
-            **given,
+        settings = Settings.given(
+            url=url,
+            token=token,
             timeout=timeout,
             on_error=on_error,
             fallback=fallback,
@@ -108,8 +108,8 @@ class Client:
         """Releases a slot by its receipt; `Slot` does that by itself."""
         return self._run(self._calls.release(slot), timeout)
 
-    def usage(self, client: str, *, timeout: Optional[float] = None) -> Mapping[str, Any]:
-        """What a client has used, by rule."""
+    def usage(self, *, timeout: Optional[float] = None, **client: Unpack[RequestFields]) -> Mapping[str, Any]:
+        """What a client has used, by rule: `usage(api_key="abc")`."""
         return self._run(self._calls.usage(client), timeout)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import select
 import socket
 import ssl
 import threading
+from functools import partial
 from typing import Callable, List, Optional, TypeVar
 
 from .errors import NotSent, PoolExhausted, Unavailable
@@ -53,7 +54,7 @@ class Connection:
             self._send(data, deadline)
             reader = ResponseReader()
             while reader.response is None:
-                piece = self._within(deadline, lambda: self._socket.recv(_READ_BYTES))
+                piece = self._within(deadline, partial(self._socket.recv, _READ_BYTES))
                 if piece:
                     reader.feed(piece)
                 else:
@@ -64,7 +65,7 @@ class Connection:
         return reader.response
 
     def is_stale(self) -> bool:
-        """True if the server has closed it, or sent what it was not asked for: between calls there is nothing to read."""
+        """True if the server has closed it or sent what was not asked for: there is something to read between calls."""
         if not hasattr(select, "poll"):  # Windows
             return bool(select.select([self._socket], [], [], 0)[0])
         poll = select.poll()
@@ -79,7 +80,7 @@ class Connection:
         rest = memoryview(data)
         while rest:
             try:
-                rest = rest[self._within(deadline, lambda: self._socket.send(rest)) :]  # noqa: B023: runs at once
+                rest = rest[self._within(deadline, partial(self._socket.send, rest)) :]
             except (OSError, Unavailable) as error:
                 if len(rest) == len(data):
                     raise NotSent(f"nothing of the call could be sent: {error}") from error

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import random
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple
-
-from .limit import Outcome
+from dataclasses import dataclass, field
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 # Header fields of a decision; nothing else of the server's answer reaches a user.
 _FIELD_PREFIXES = ("ratelimit", "x-ratelimit-", "x-rate-limit-")
@@ -23,9 +20,16 @@ class Answer:
     body: bytes
     content_type: str = _PROBLEM
 
-    def all_fields(self) -> List[Tuple[str, str]]:
+    def all_fields(self) -> Tuple[Tuple[str, str], ...]:
         """The header fields, those of the body included."""
-        return [*self.fields, ("Content-Type", self.content_type), ("Content-Length", str(len(self.body)))]
+        about_body = (("Content-Type", self.content_type), ("Content-Length", str(len(self.body))))
+        return (*about_body, ("Cache-Control", "no-store"), *self.fields)
+
+
+def problem(members: Mapping[str, Any], fields: Sequence[Tuple[str, str]] = ()) -> Answer:
+    """An answer with a problem document (RFC 9457), whose status it has."""
+    body = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    return Answer(members["status"], tuple(fields), body)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Decision:
     reservation: Optional[str] = None
     slot: Optional[str] = None
     ttl_ms: Optional[int] = None
-    members: Mapping[str, Any] = None  # type: ignore[assignment]
+    members: Mapping[str, Any] = field(default_factory=dict)
     """All of it, as the server's JSON spells it."""
     fields: Tuple[Tuple[str, str], ...] = ()
     """Header fields for the user, if the server was asked for them."""
@@ -57,7 +61,7 @@ class Decision:
         raise TypeError("a decision is not a condition: ask for decision.allowed")
 
 
-def user_fields(fields: List[Tuple[str, str]]) -> Tuple[Tuple[str, str], ...]:
+def user_fields(fields: Sequence[Tuple[str, str]]) -> Tuple[Tuple[str, str], ...]:
     """Those header fields of an answer that are about the limit."""
     return tuple((name, value) for name, value in fields if name.lower().startswith(_FIELD_PREFIXES))
 
@@ -91,61 +95,3 @@ def from_members(members: Mapping[str, Any], **more: Any) -> Decision:
         members=members,
         **more,
     )
-
-
-def without_server(allowed: bool) -> Decision:
-    """The decision of `open` and `closed`."""
-    members: Dict[str, Any] = {"allowed": allowed, "limit": None, "remaining": None, "reset_at": None}
-    members.update(retry_after=None, retry_after_ms=None, rule=None, mode="open" if allowed else "closed")
-    if allowed:
-        return from_members(members)
-    wait = random.randint(1, 3)  # so that callers do not come back together
-    members.update(retry_after=wait, retry_after_ms=wait * 1000, error_code="store_unavailable")
-    problem = {
-        "type": "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
-        "title": "Service unavailable",
-        "status": 503,
-        "detail": "Limits cannot be checked at the moment, and requests are refused meanwhile.",
-        "error": "store_unavailable",
-        "error_code": "store_unavailable",
-        "allowed": False,
-        "retry_after": wait,
-    }
-    return from_members(members, refusal=Answer(503, (("Retry-After", str(wait)),), _json(problem)))
-
-
-def from_fallback(outcome: Outcome) -> Decision:
-    """The decision of the limiter of this process."""
-    wait_ns = outcome.retry_after_ns
-    wait = None if outcome.allowed or wait_ns is None else -(-wait_ns // 10**9)
-    wait_ms = None if outcome.allowed or wait_ns is None else -(-wait_ns // 10**6)
-    never = not outcome.allowed and wait is None
-    members: Dict[str, Any] = {"allowed": outcome.allowed, "limit": outcome.limit, "remaining": outcome.remaining}
-    members.update(reset_at=None, retry_after=wait, retry_after_ms=wait_ms, rule=None, mode="fallback")
-    if never:
-        members["never"] = True
-    if outcome.allowed:
-        return from_members(members)
-    problem = {
-        "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
-        "title": "Quota exceeded",
-        "status": 429,
-        "error": "rate_limited",
-        "error_code": "cost_too_high" if never else "rate_limited",
-        "allowed": False,
-        "limit": outcome.limit,
-        "remaining": outcome.remaining,
-        "retry_after": wait,
-    }
-    fields = () if wait is None else (("Retry-After", str(max(wait, 1))),)
-    return from_members(members, refusal=Answer(429, fields, _json(problem)))
-
-
-def bad_path(code: str, detail: str) -> Answer:
-    """What a user is told whose path or method cannot be read in one way."""
-    problem = {"type": "about:blank", "title": "Bad request", "status": 400, "detail": detail, "code": code}
-    return Answer(400, (), _json(problem))
-
-
-def _json(members: Mapping[str, Any]) -> bytes:
-    return json.dumps(members, separators=(",", ":")).encode()

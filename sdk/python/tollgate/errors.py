@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+
 class TollgateError(Exception):
     """Any failure of a call to Tollgate."""
 

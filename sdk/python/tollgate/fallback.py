@@ -1,7 +1,7 @@
 """The limiter of this process, for while the server is away.
 
-At most `KEYS_MAX` buckets. One is dropped only when it equals an unused one; while there is none to drop, new keys share
-a bucket, so that a flood of keys can neither take memory nor let others pass for free.
+At most `KEYS_MAX` buckets. One is dropped only when it equals an unused one; while there is none to drop, new keys
+share a bucket, so that a flood of keys can neither take memory nor let others pass for free.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class FallbackLimiter:
     """Buckets of one limit by key. Threads may share it."""
 
     def __init__(self, limit: Limit, clock: Callable[[], int], keys_max: int = KEYS_MAX) -> None:
-        self._limit = limit
+        self.limit = limit
         self._clock = clock
         self._keys_max = keys_max
         self._lock = threading.Lock()
@@ -36,11 +36,9 @@ class FallbackLimiter:
             now = self._clock()
             name = self._bucket(name, now)
             full_at = self._full_at.get(name)
-            outcome = self._limit.decide(full_at, now, cost)
-            if outcome.allowed and not peek:
-                after = self._limit.record(full_at, now, cost)
-                if after is not None:
-                    self._full_at[name] = after
+            outcome, after = self.limit.take(full_at, now, cost)
+            if after is not None and not peek:
+                self._full_at[name] = after
             return outcome
 
     def reset_after_fork(self) -> None:

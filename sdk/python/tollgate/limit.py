@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Tuple
 
 _UNITS_NS = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
 _TEXT = re.compile(r"([0-9]{1,15})/([0-9]{1,9})(ms|s|m|h|d)")
@@ -83,10 +83,13 @@ class Limit:
         next_unit = after + interval * (remaining + 1) - tolerance if after > 0 else None
         return Outcome(allowed, capacity, remaining, wait, after, next_unit)
 
-    def record(self, full_at_ns: Optional[int], now_ns: int, cost: int = 1) -> Optional[int]:
-        """The state after a request that was allowed."""
-        after = self._ahead(full_at_ns, now_ns) + self.interval_ns * cost
-        return full_at_ns if cost == 0 or after == 0 else now_ns + after
+    def take(self, full_at_ns: Optional[int], now_ns: int, cost: int = 1) -> Tuple[Outcome, Optional[int]]:
+        """Decides a request, and returns the bucket's next state with the outcome."""
+        outcome = self.decide(full_at_ns, now_ns, cost)
+        if cost == 0 or outcome.reset_after_ns == 0:
+            return outcome, full_at_ns
+        # Also after a refusal: what a clock that stepped back cut off stays cut off.
+        return outcome, now_ns + outcome.reset_after_ns
 
     def _ahead(self, full_at_ns: Optional[int], now_ns: int) -> int:
         # A clock that stepped back makes nobody wait for longer than one full bucket.

@@ -24,7 +24,7 @@ class RequestFields(TypedDict, total=False):
 
 
 # Who is asking, the most particular first: the fallback limiter has one bucket for each.
-_IDENTITY = ("client_key", "api_key", "user_id", "ip", "org")
+_IDENTITY = ("api_key", "user_id", "client_key", "org", "ip")
 
 
 def bucket_key(fields: RequestFields) -> str:

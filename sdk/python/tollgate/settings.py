@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Optional, Union
 from urllib.parse import urlsplit
 
 from .limit import Limit
@@ -62,6 +62,13 @@ class Settings:
     on_unavailable: Optional[Callable[[Exception], None]] = None
     """Called with the cause whenever there is no decision. Must not block."""
     clock: Callable[[], int] = time.monotonic_ns
+    wall_clock: Callable[[], int] = time.time_ns
+    """For `reset_at` of the fallback limit, which is a date."""
+
+    @staticmethod
+    def given(**values: Any) -> Settings:
+        """Settings from those of these that are not None."""
+        return Settings(**{name: value for name, value in values.items() if value is not None})
 
     def __post_init__(self) -> None:
         Origin.parse(self.url)

@@ -1,0 +1,115 @@
+"""Middleware for Django, under WSGI and ASGI: `"tollgate.django.RateLimitMiddleware"` in `MIDDLEWARE`.
+
+Its options, those of `Guard`, are in the setting `TOLLGATE`; those of the client too, as `"client": {"timeout": 0.1}`.
+`identify` gets Django's request as `request.native`; it sees the user if the middleware stands below
+`AuthenticationMiddleware`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from typing import Any, Awaitable, Callable, Union
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from .aio import AsyncClient, finish
+from .asgi import ask_async, settle_async
+from .client import Client
+from .decision import Answer, Decision
+from .errors import InvalidPath
+from .guard import FAILED, Guard, Result, delay_seconds, fields_to_add
+from .incoming import Incoming, path_of
+from .wsgi import ask, incoming_of, settle_now
+
+GetResponse = Callable[[HttpRequest], Any]
+
+
+class RateLimitMiddleware:
+    """Asks before every request."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: GetResponse) -> None:
+        options = dict(getattr(settings, "TOLLGATE", {}))
+        client = options.pop("client", {})
+        self._get_response = get_response
+        self._guard = Guard(**options)
+        self._proxies = self._guard.proxies()
+        self._is_async = iscoroutinefunction(get_response)
+        self._client = Client(**client) if not self._is_async else None
+        self._async_client = AsyncClient(**client) if self._is_async else None
+        if self._is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Union[HttpResponseBase, Awaitable[HttpResponseBase]]:
+        incoming = self._incoming(request)
+        if self._guard.is_skipped(incoming):
+            response: HttpResponseBase = self._get_response(request)
+            return response
+        if self._async_client is not None:
+            return self._call_async(self._async_client, incoming, request)
+        assert self._client is not None
+        return self._call(self._client, incoming, request)
+
+    def _call(self, client: Client, incoming: Incoming, request: HttpRequest) -> HttpResponseBase:
+        identity = None if self._guard.identify is None else self._guard.identify(incoming)
+        decision = ask(client, self._guard, self._guard.fields(incoming, identity))
+        refusal = self._guard.refusal(incoming, decision)
+        if refusal is not None:
+            return _response(refusal)
+        time.sleep(delay_seconds(decision, self._guard.shadow))
+        result = FAILED
+        try:
+            response: HttpResponseBase = self._get_response(request)
+            result = _result(response)
+        finally:
+            if isinstance(decision, Decision) and decision.reservation is not None:
+                settle_now(client, self._guard, incoming, decision.reservation, result)
+        return self._with_fields(response, decision)
+
+    async def _call_async(self, client: AsyncClient, incoming: Incoming, request: HttpRequest) -> HttpResponseBase:
+        identity = None if self._guard.identify is None else self._guard.identify(incoming)
+        identity = await identity if inspect.isawaitable(identity) else identity
+        decision = await ask_async(client, self._guard, self._guard.fields(incoming, identity))
+        refusal = self._guard.refusal(incoming, decision)
+        if refusal is not None:
+            return _response(refusal)
+        result = FAILED
+        try:
+            await asyncio.sleep(delay_seconds(decision, self._guard.shadow))
+            response: HttpResponseBase = await self._get_response(request)
+            result = _result(response)
+        finally:
+            if isinstance(decision, Decision) and decision.reservation is not None:
+                await finish(settle_async(client, self._guard, incoming, decision.reservation, result))
+        return self._with_fields(response, decision)
+
+    def _with_fields(self, response: HttpResponseBase, decision: Union[Decision, InvalidPath]) -> HttpResponseBase:
+        for name, value in fields_to_add(decision, self._guard.shadow):
+            response[name] = value
+        return response
+
+    def _incoming(self, request: HttpRequest) -> Incoming:
+        scope = getattr(request, "scope", None)
+        incoming = incoming_of(request.META, self._proxies.client, native=request)
+        if scope is None:
+            return incoming
+        path = path_of(scope.get("raw_path"), scope["path"].encode("utf-8", "surrogatepass"))
+        return Incoming(scope["method"], path, incoming.address, incoming.headers, request)
+
+
+def _result(response: HttpResponseBase) -> Result:
+    return Result(response.status_code, list(response.items()))
+
+
+def _response(answer: Answer) -> HttpResponse:
+    response = HttpResponse(answer.body, status=answer.status, content_type=answer.content_type)
+    for name, value in answer.all_fields():
+        response[name] = value
+    return response
