@@ -8,9 +8,7 @@ import socket
 import sys
 import threading
 from importlib import import_module
-from socketserver import ThreadingMixIn
 from typing import Any, Callable, Dict
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import uvicorn
 from werkzeug.serving import make_server
@@ -46,17 +44,6 @@ def _werkzeug(app: Any) -> None:
     server.serve_forever()
 
 
-class _ThreadedServer(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-
-def _wsgiref(app: Any) -> None:
-    server = _ThreadedServer(("127.0.0.1", 0), WSGIRequestHandler)
-    server.set_app(app)
-    _ready(server.server_port)
-    server.serve_forever()
-
-
 def _ready(port: int) -> None:
     print(f"ready http://127.0.0.1:{port}", flush=True)
 
@@ -65,6 +52,6 @@ FRAMEWORKS: Dict[str, Callable[[], None]] = {
     "fastapi": lambda: _uvicorn(_app("fastapi").app),
     "starlette": lambda: _uvicorn(_app("starlette").app, http="h11"),
     "flask": lambda: _werkzeug(_app("flask").app),
-    "django": lambda: _wsgiref(_app("django").wsgi_app()),
+    "django": lambda: _werkzeug(_app("django").wsgi_app()),
     "django-asgi": lambda: _uvicorn(_app("django").asgi_app()),
 }

@@ -16,6 +16,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.encoding import repercent_broken_unicode
 
 from .aio import AsyncClient, finish
 from .asgi import ask_async, settle_async
@@ -24,7 +25,7 @@ from .decision import Answer, Decision
 from .errors import InvalidPath
 from .guard import FAILED, Guard, Result, delay_seconds, fields_to_add
 from .incoming import Incoming, path_of
-from .wsgi import ask, incoming_of, settle_now
+from .wsgi import ask, raw_target, settle_now
 
 GetResponse = Callable[[HttpRequest], Any]
 
@@ -62,7 +63,7 @@ class RateLimitMiddleware:
         decision = ask(client, self._guard, self._guard.fields(incoming, identity))
         refusal = self._guard.refusal(incoming, decision)
         if refusal is not None:
-            return _response(refusal)
+            return _response(refusal, request)
         time.sleep(delay_seconds(decision, self._guard.shadow))
         result = FAILED
         try:
@@ -79,7 +80,7 @@ class RateLimitMiddleware:
         decision = await ask_async(client, self._guard, self._guard.fields(incoming, identity))
         refusal = self._guard.refusal(incoming, decision)
         if refusal is not None:
-            return _response(refusal)
+            return _response(refusal, request)
         result = FAILED
         try:
             await asyncio.sleep(delay_seconds(decision, self._guard.shadow))
@@ -96,20 +97,23 @@ class RateLimitMiddleware:
         return response
 
     def _incoming(self, request: HttpRequest) -> Incoming:
+        headers = list(request.headers.items())
+        forwarded = request.headers.get("X-Forwarded-For")
+        peer = request.META.get("REMOTE_ADDR") or None
+        address = self._proxies.client(peer, [] if forwarded is None else [forwarded])
         scope = getattr(request, "scope", None)
-        incoming = incoming_of(request.META, self._proxies.client, native=request)
-        if scope is None:
-            return incoming
-        path = path_of(scope.get("raw_path"), scope["path"].encode("utf-8", "surrogatepass"))
-        return Incoming(scope["method"], path, incoming.address, incoming.headers, request)
+        raw = raw_target(request.META) if scope is None else scope.get("raw_path")
+        path = path_of(raw, request.path.encode("utf-8", "surrogatepass"), repercent_broken_unicode)
+        return Incoming(request.META["REQUEST_METHOD"], path, address, headers, request)
 
 
 def _result(response: HttpResponseBase) -> Result:
     return Result(response.status_code, list(response.items()))
 
 
-def _response(answer: Answer) -> HttpResponse:
-    response = HttpResponse(answer.body, status=answer.status, content_type=answer.content_type)
+def _response(answer: Answer, request: HttpRequest) -> HttpResponse:
+    body = b"" if request.method == "HEAD" else answer.body
+    response = HttpResponse(body, status=answer.status, content_type=answer.content_type)
     for name, value in answer.all_fields():
         response[name] = value
     return response

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 from urllib.parse import quote, unquote_to_bytes
 
 _SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
@@ -43,17 +43,17 @@ class Incoming:
         return f"{method} {path}"
 
 
-def path_of(raw: Optional[bytes], decoded: bytes) -> str:
+def path_of(raw: Optional[bytes], decoded: bytes, reading: Callable[[bytes], bytes] = bytes) -> str:
     """The path as the router got it: as it came over the wire if that is what the router decoded, else escaped anew.
 
     They differ if something in between rewrote the path, or read the target in its own way; the router's view is the
-    one that a limit must hold.
+    one that a limit must hold. `reading` is how the framework reads bytes that are not UTF-8.
     """
     if raw is not None:
         raw = raw.split(b"?", 1)[0]
         bare = unquote_to_bytes(raw)
         # ASGI has text, in which what is not UTF-8 was replaced.
-        if decoded in (bare, bare.decode("utf-8", "replace").encode()):
+        if decoded in (bare, bare.decode("utf-8", "replace").encode(), reading(bare)):
             return _absolute(quote(raw, safe=_PATH_CHARS + "%"))
     return _absolute(quote(decoded, safe=_PATH_CHARS))
 

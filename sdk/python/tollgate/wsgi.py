@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from http import HTTPStatus
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .client import Client
 from .decision import Answer, Decision
@@ -110,9 +110,7 @@ def settle_now(client: Client, guard: Guard, incoming: Incoming, reservation: st
         _LOG.warning("a reservation was not settled, its estimate stays charged: %s", error)
 
 
-def incoming_of(
-    environ: Environ, client_of: Callable[[Optional[str], Sequence[str]], Optional[str]], native: Any = None
-) -> Incoming:
+def incoming_of(environ: Environ, client_of: Callable[[Optional[str], Sequence[str]], Optional[str]]) -> Incoming:
     """Reads an environ."""
     headers = [
         (name[5:].replace("_", "-").title(), value)
@@ -121,10 +119,14 @@ def incoming_of(
     ]
     forwarded = environ.get("HTTP_X_FORWARDED_FOR")
     address = client_of(environ.get("REMOTE_ADDR") or None, [] if forwarded is None else [forwarded])
-    raw = environ.get("RAW_URI") or environ.get("REQUEST_URI")
     decoded = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1", "replace")
-    path = path_of(None if raw is None else raw.encode("latin-1", "replace"), decoded or b"/")
-    return Incoming(environ["REQUEST_METHOD"], path, address, headers, environ if native is None else native)
+    return Incoming(environ["REQUEST_METHOD"], path_of(raw_target(environ), decoded or b"/"), address, headers, environ)
+
+
+def raw_target(environ: Mapping[str, Any]) -> Optional[bytes]:
+    """The target as it came over the wire, where the server says it; WSGI itself has only the decoded path."""
+    raw = environ.get("RAW_URI") or environ.get("REQUEST_URI")
+    return None if raw is None else str(raw).encode("latin-1", "replace")
 
 
 def _answer(answer: Answer, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
