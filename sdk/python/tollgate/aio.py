@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, List, Mapping, Optional, Sequence, Set, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, List, Mapping, Optional, Sequence, Set, TypeVar, Union
 
 from .async_connection import AsyncConnectionPool
 from .calls import Calls, Steps
@@ -103,6 +103,17 @@ class AsyncClient:
         """A slot, which renews itself until the `async with` block ends. Ask it whether it is `allowed`."""
         return AsyncSlot(self, await self._run(self._calls.acquire(fields), timeout))
 
+    def keep(self, reserved: Decision) -> Callable[[], None]:
+        """Renews the slots of a reservation until the result is called, which is to be done before it is settled."""
+        if reserved.reservation is None or reserved.ttl_ms is None:
+            return lambda: None
+        renewals = spawn(self._renew_until_cancelled(reserved.reservation, reserved))
+
+        def stop() -> None:
+            renewals.cancel()
+
+        return stop
+
     async def renew_slot(self, slot: str, *, timeout: Optional[float] = None) -> Mapping[str, Any]:
         """Renews a slot by its receipt; `AsyncSlot` does that by itself."""
         return await self._run(self._calls.renew(slot), timeout)
@@ -142,6 +153,17 @@ class AsyncClient:
         finally:
             steps.close()  # also if the task was cancelled: the breaker must hear of it
 
+    async def _renew_until_cancelled(self, receipt: str, decision: Decision) -> bool:
+        """Returns once the server says that there is nothing to renew any more."""
+        interval = renewal_interval_ns(decision) / 10**9
+        while True:
+            await asyncio.sleep(interval)
+            try:
+                if (await self.renew_slot(receipt)).get("renewed") is False:
+                    return False
+            except TollgateError as error:
+                _LOG.warning("a slot was not renewed: %s", error)
+
     def _reset_after_fork(self) -> None:
         self._calls.reset_after_fork()
         self._pool.reset_after_fork()
@@ -156,7 +178,7 @@ class AsyncSlot:
         self.decision = decision
         self.lost = False
         """True once the server said that the slot has expired: the work has no claim any more."""
-        self._renewals = asyncio.ensure_future(self._renew()) if self._receipt is not None else None
+        self._renewals = None if self._receipt is None else spawn(self._renew(self._receipt))
 
     @property
     def allowed(self) -> bool:
@@ -185,22 +207,21 @@ class AsyncSlot:
             _LOG.warning("a slot was not released and expires by itself: %s", error)
             return False
 
-    async def _renew(self) -> None:
-        interval = renewal_interval_ns(self.decision) / 10**9
-        while self._receipt is not None and not self.lost:
-            await asyncio.sleep(interval)
-            try:
-                self.lost = (await self._client.renew_slot(self._receipt)).get("renewed") is False
-            except TollgateError as error:
-                _LOG.warning("a slot was not renewed: %s", error)
+    async def _renew(self, receipt: str) -> None:
+        self.lost = not await self._client._renew_until_cancelled(receipt, self.decision)
 
 
-async def finish(work: Awaitable[T]) -> T:
-    """Awaits work that must be done even if the caller is cancelled meanwhile: it goes on in a task of its own."""
+def spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that is not lost while it runs."""
     task = asyncio.ensure_future(work)
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
-    return await asyncio.shield(task)
+    return task
+
+
+async def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits work that must be done even if the caller is cancelled meanwhile: it goes on in a task of its own."""
+    return await asyncio.shield(spawn(work))
 
 
 _CLIENTS: weakref.WeakSet[AsyncClient] = weakref.WeakSet()

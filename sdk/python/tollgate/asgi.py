@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from typing import Any, Awaitable, Callable, List, MutableMapping, Optional, Sequence, Tuple, Union
+from contextlib import asynccontextmanager
+from typing import Any, AsyncIterator, Awaitable, Callable, List, MutableMapping, Optional, Sequence, Tuple, Union
 
 from .aio import AsyncClient, finish
 from .decision import Answer, Decision
 from .errors import InvalidPath, TollgateError
-from .guard import FAILED, Guard, Result, delay_seconds, fields_to_add
+from .guard import FAILED, Costs, Guard, Result, delay_seconds, fields_to_add
 from .incoming import Incoming, path_of
 from .request import RequestFields
 
@@ -69,15 +70,11 @@ class RateLimitMiddleware:
                 message = {**message, "headers": [*own, *fields]}
             await send(message)
 
-        try:
+        async with settled(self._client, self._guard, incoming, decision, lambda: result):
             delay = delay_seconds(decision, self._guard.shadow)
             if delay:
                 await asyncio.sleep(delay)
             await self._app(scope, receive, send_with_fields)
-        finally:
-            # Also if the handler failed or the caller went away.
-            if isinstance(decision, Decision) and decision.reservation is not None:
-                await finish(settle_async(self._client, self._guard, incoming, decision.reservation, result))
 
     async def _identity(self, incoming: Incoming) -> Any:
         identity = None if self._guard.identify is None else self._guard.identify(incoming)
@@ -102,11 +99,29 @@ async def ask_async(client: AsyncClient, guard: Guard, fields: RequestFields) ->
         return error
 
 
-async def settle_async(client: AsyncClient, guard: Guard, incoming: Incoming, reservation: str, result: Result) -> None:
-    """Settles what a request really cost."""
-    costs = guard.real_costs(incoming, result)
-    if costs is None:
+@asynccontextmanager
+async def settled(
+    client: AsyncClient,
+    guard: Guard,
+    incoming: Incoming,
+    decision: Union[Decision, InvalidPath],
+    result: Callable[[], Result],
+) -> AsyncIterator[None]:
+    """Keeps a reservation while its request is served, and settles it, also if the handler failed or was cancelled."""
+    if not isinstance(decision, Decision) or decision.reservation is None:
+        yield
         return
+    stop = client.keep(decision)
+    try:
+        yield
+    finally:
+        stop()
+        costs = guard.real_costs(incoming, result())
+        if costs is not None:
+            await finish(_settle(client, decision.reservation, costs))
+
+
+async def _settle(client: AsyncClient, reservation: str, costs: Costs) -> None:
     try:
         await client.settle(reservation, costs)
     except TollgateError as error:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 from urllib.parse import urlencode
 
 from .breaker import Breaker
-from .decision import Answer, Decision, from_members, user_fields
+from .decision import Answer, Decision, from_members, problem, user_fields
 from .errors import CircuitOpen, InvalidPath, PoolExhausted, Refused, TollgateError, Unavailable
 from .fallback import FallbackLimiter
 from .limit import Limit
@@ -213,12 +213,16 @@ def _read_decision(response: HttpResponse) -> Decision:
     if not isinstance(allowed, bool) or (allowed and response.status != 200):
         raise _refused(response.status, members)
     fields = user_fields(response.fields)
-    if allowed or response.status == 200:
-        return from_members(members, fields=fields)
+    refusal = None if allowed else _refusal(response, fields)
+    return from_members(members, fields=fields, refusal=refusal)
+
+
+def _refusal(response: HttpResponse, fields: Tuple[Tuple[str, str], ...]) -> Answer:
+    if response.status == 200:  # no status was asked for, and the body is not for users
+        return problem({"type": "about:blank", "title": "Too many requests", "status": 429}, fields)
     wait = response.field("retry-after")
-    shown = (("Retry-After", wait), *fields) if wait is not None else fields
     media = response.field("content-type") or "application/problem+json"
-    return from_members(members, fields=fields, refusal=Answer(response.status, shown, response.body, media))
+    return Answer(response.status, fields if wait is None else (("Retry-After", wait), *fields), response.body, media)
 
 
 def _decision(members: Members) -> Decision:

@@ -13,7 +13,7 @@ from .errors import Refused
 from .limit import Limit
 from .request import RequestFields
 from .settings import Settings
-from .slots import Renewer, Slot
+from .slots import KeptReservation, Renewer, Slot
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -99,6 +99,10 @@ class Client:
         """A slot, which renews itself until the `with` block ends. Ask it whether it is `allowed`."""
         decision = self._run(self._calls.acquire(fields), timeout)
         return Slot(self, self._renewer, decision)
+
+    def keep(self, reserved: Decision) -> KeptReservation:
+        """Renews the slots of a reservation until `stop`, which is to be called before it is settled."""
+        return KeptReservation(self, self._renewer, reserved)
 
     def renew_slot(self, slot: str, *, timeout: Optional[float] = None) -> Mapping[str, Any]:
         """Renews a slot by its receipt; `Slot` does that by itself."""

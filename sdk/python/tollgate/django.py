@@ -18,14 +18,14 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.encoding import repercent_broken_unicode
 
-from .aio import AsyncClient, finish
-from .asgi import ask_async, settle_async
+from .aio import AsyncClient
+from .asgi import ask_async, settled
 from .client import Client
 from .decision import Answer, Decision
 from .errors import InvalidPath
 from .guard import FAILED, Guard, Result, delay_seconds, fields_to_add
 from .incoming import Incoming, path_of
-from .wsgi import ask, raw_target, settle_now
+from .wsgi import ask, raw_target, settlement
 
 GetResponse = Callable[[HttpRequest], Any]
 
@@ -65,13 +65,13 @@ class RateLimitMiddleware:
         if refusal is not None:
             return _response(refusal, request)
         time.sleep(delay_seconds(decision, self._guard.shadow))
+        settle = settlement(client, self._guard, incoming, decision)
         result = FAILED
         try:
             response: HttpResponseBase = self._get_response(request)
             result = _result(response)
         finally:
-            if isinstance(decision, Decision) and decision.reservation is not None:
-                settle_now(client, self._guard, incoming, decision.reservation, result)
+            settle(result)
         return self._with_fields(response, decision)
 
     async def _call_async(self, client: AsyncClient, incoming: Incoming, request: HttpRequest) -> HttpResponseBase:
@@ -82,13 +82,10 @@ class RateLimitMiddleware:
         if refusal is not None:
             return _response(refusal, request)
         result = FAILED
-        try:
+        async with settled(client, self._guard, incoming, decision, lambda: result):
             await asyncio.sleep(delay_seconds(decision, self._guard.shadow))
             response: HttpResponseBase = await self._get_response(request)
             result = _result(response)
-        finally:
-            if isinstance(decision, Decision) and decision.reservation is not None:
-                await finish(settle_async(client, self._guard, incoming, decision.reservation, result))
         return self._with_fields(response, decision)
 
     def _with_fields(self, response: HttpResponseBase, decision: Union[Decision, InvalidPath]) -> HttpResponseBase:

@@ -104,7 +104,7 @@ class Guard:
             return None if self.shadow else bad_path(decision.code, decision.detail)
         if self.on_decision is not None:
             self.on_decision(incoming, decision)
-        if decision.allowed or self.shadow or decision.refusal is None:
+        if decision.refusal is None or self.shadow:
             return None
         denial = None if self.on_denied is None else self.on_denied(incoming, decision)
         if denial is None:

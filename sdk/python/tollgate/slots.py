@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Protocol
 
 from .decision import Decision
 from .errors import TollgateError
@@ -20,6 +20,15 @@ def renewal_interval_ns(decision: Decision) -> int:
     """A third of the time to live: two renewals may fail before a slot is lost."""
     ttl = decision.ttl_ms if decision.ttl_ms is not None and decision.ttl_ms > 0 else TTL_MS
     return max(ttl, 30) * 10**6 // 3
+
+
+class Renewable(Protocol):
+    """What is renewed from time to time."""
+
+    decision: Decision
+
+    def renew(self) -> None:
+        """Renews it once."""
 
 
 class Slot:
@@ -73,16 +82,39 @@ class Slot:
         self.release()
 
 
+class KeptReservation:
+    """A reservation whose slots are renewed until it is about to be settled."""
+
+    def __init__(self, client: Client, renewer: Renewer, decision: Decision) -> None:
+        self._client = client
+        self._renewer = renewer
+        self.decision = decision
+        if decision.reservation is not None and decision.ttl_ms is not None:  # else it has no slots
+            renewer.add(self)
+
+    def renew(self) -> None:
+        """Renews it once."""
+        assert self.decision.reservation is not None
+        try:
+            self._client.renew_slot(self.decision.reservation)
+        except TollgateError as error:
+            _LOG.warning("the slots of a reservation were not renewed: %s", error)
+
+    def stop(self) -> None:
+        """Renews it no more."""
+        self._renewer.remove(self)
+
+
 class Renewer:
     """One thread for all slots of a client, there only while there are slots."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._changed = threading.Condition()
-        self._due: Dict[Slot, int] = {}
+        self._due: Dict[Renewable, int] = {}
         self._thread: Optional[threading.Thread] = None
 
-    def add(self, slot: Slot) -> None:
+    def add(self, slot: Renewable) -> None:
         """Renews a slot from now on."""
         with self._changed:
             self._due[slot] = self._clock() + renewal_interval_ns(slot.decision)
@@ -91,7 +123,7 @@ class Renewer:
                 self._thread.start()
             self._changed.notify()
 
-    def remove(self, slot: Slot) -> None:
+    def remove(self, slot: Renewable) -> None:
         """Renews it no more."""
         with self._changed:
             self._due.pop(slot, None)
@@ -104,7 +136,7 @@ class Renewer:
                 return
             slot.renew()
 
-    def _next(self) -> Optional[Slot]:
+    def _next(self) -> Optional[Renewable]:
         """Waits for the slot that is due first; None if there is none left."""
         with self._changed:
             while self._due:

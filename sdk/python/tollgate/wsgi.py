@@ -57,17 +57,13 @@ class RateLimitMiddleware:
 
         if not isinstance(decision, Decision) or decision.reservation is None:
             return self._app(environ, start_with_fields)
-        reservation = decision.reservation
-
-        def settle() -> None:
-            settle_now(self._client, self._guard, incoming, reservation, result)
-
+        settle = settlement(self._client, self._guard, incoming, decision)
         try:
             body = self._app(environ, start_with_fields)
         except BaseException:
-            settle()
+            settle(FAILED)
             raise
-        return _Settling(body, settle)
+        return _Settling(body, lambda: settle(result))
 
 
 class _Settling:
@@ -99,15 +95,26 @@ def ask(client: Client, guard: Guard, fields: RequestFields) -> Union[Decision, 
         return error
 
 
-def settle_now(client: Client, guard: Guard, incoming: Incoming, reservation: str, result: Result) -> None:
-    """Settles what a request really cost."""
-    costs = guard.real_costs(incoming, result)
-    if costs is None:
-        return
-    try:
-        client.settle(reservation, costs)
-    except TollgateError as error:
-        _LOG.warning("a reservation was not settled, its estimate stays charged: %s", error)
+def settlement(
+    client: Client, guard: Guard, incoming: Incoming, decision: Union[Decision, InvalidPath]
+) -> Callable[[Result], None]:
+    """Keeps a reservation until the result is known, and settles what the request really cost."""
+    if not isinstance(decision, Decision) or decision.reservation is None:
+        return lambda _result: None
+    reservation = decision.reservation
+    kept = client.keep(decision)
+
+    def settle(result: Result) -> None:
+        kept.stop()
+        costs = guard.real_costs(incoming, result)
+        if costs is None:
+            return
+        try:
+            client.settle(reservation, costs)
+        except TollgateError as error:
+            _LOG.warning("a reservation was not settled, its estimate stays charged: %s", error)
+
+    return settle
 
 
 def incoming_of(environ: Environ, client_of: Callable[[Optional[str], Sequence[str]], Optional[str]]) -> Incoming:
