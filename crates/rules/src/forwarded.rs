@@ -6,10 +6,10 @@
 use smallvec::SmallVec;
 
 /// The node of one element: the value of its `for`; empty if there is none.
-pub(crate) type ForwardedNode = SmallVec<[u8; 46]>;
+pub type ForwardedNode = SmallVec<[u8; 46]>;
 
 /// The `for` of each element, in order; `None` if the field does not follow the grammar.
-pub(crate) fn nodes(field: &[u8]) -> Option<SmallVec<[ForwardedNode; 4]>> {
+pub fn nodes(field: &[u8]) -> Option<SmallVec<[ForwardedNode; 4]>> {
     let mut nodes = SmallVec::new();
     let mut rest = field;
     loop {

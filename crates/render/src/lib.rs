@@ -1,4 +1,4 @@
-//! Renders a decision as status, header fields and body, for every transport.
+//! Renders a decision as status, header fields and body: for every transport of the server, and for middleware.
 //!
 //! Everything is appended to the buffers of a [`Reply`], without an intermediate tree: a response allocates nothing
 //! once those buffers have grown. Time comes from the decision and randomness as a number, so rendering is a pure
@@ -12,12 +12,14 @@
 //! | `body` | the members of the JSON object |
 //! | `problem` | denials and errors: status and problem details |
 //! | `options` | what the server and a call choose |
+//! | `reply` | a response before it is bytes |
 
 pub mod style;
 
 mod body;
 mod options;
 mod problem;
+mod reply;
 mod retry;
 
 use std::io::Write;
@@ -33,6 +35,7 @@ pub use self::options::{
     ClosedReason, DenialStatus, Detail, Dialect, Media, ProxyResponseOptions, RenderConfig, ResponseOptions,
 };
 pub use self::problem::{DenialText, ProblemDetails, denial_text, write_denial, write_problem};
+pub use self::reply::{HeaderFields, Reply};
 pub use self::retry::Jitter;
 pub use self::style::HeaderStyles;
 
@@ -40,7 +43,6 @@ use self::body::number;
 use self::problem::{append_denial, denial_status};
 use self::retry::RetryHint;
 use self::style::{HeaderField, HeaderItem, HeaderPart, PolicySelector};
-use crate::reply::{HeaderFields, Reply};
 
 /// What a rule counts, if that is not requests; shown as answers name it.
 pub fn meter_of(rule: &Rule) -> Option<&MeterSpec> {

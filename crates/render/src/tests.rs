@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("../../../testkit/vectors/headers.json")).unwrap()
+    serde_json::from_str(include_str!("../../testkit/vectors/headers.json")).unwrap()
 }
 
 fn policy(vector: &Value) -> Policy<'_> {

@@ -8,10 +8,9 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use smallvec::SmallVec;
-use tollgate_rules::address::{Cidr, parse_ip};
-
+use crate::address::{Cidr, parse_ip};
 use crate::forwarded;
+use smallvec::SmallVec;
 
 /// The header field in which trusted proxies note their peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
