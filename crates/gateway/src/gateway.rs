@@ -25,6 +25,7 @@ use crate::asked_request::AskedRequest;
 use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
 use crate::grpc_refusal::{grpc_refusal, is_grpc};
+use crate::interim;
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::queue_place::QueuePlace;
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
@@ -163,7 +164,7 @@ macro_rules! or_refuse {
 
 impl GatewayState {
     async fn answer(&self, request: WebRequest, mut record: RequestRecord) -> Result<WebResponse, Refused> {
-        let WebRequest { peer, mut parts, body } = request;
+        let WebRequest { peer, mut parts, body, interim } = request;
         let table = self.routes.load_full();
         let method = parts.method.clone();
         if matches!(method, Method::CONNECT | Method::TRACE) {
@@ -262,8 +263,9 @@ impl GatewayState {
             let guards = ExchangeGuards::new(record, permit, charge);
             return Ok(upgrade::respond(answer, connection, &route, &fields, guards, exchange.end));
         }
-        let (body, progress) = body.into_sent(request.headers_mut());
+        let (body, progress) = body.into_sent(request.headers_mut(), &route.spec);
         *request.body_mut() = body;
+        interim::pass_on(&mut request, interim, &route);
         record.follow(progress.clone());
         charge.sent(progress.clone());
         let received = route.upstream.send(request, progress, &exchange).await;

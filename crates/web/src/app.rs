@@ -4,6 +4,7 @@ use http::request::Parts;
 use tollgate_net::Peer;
 
 use crate::head::{Head, HttpError};
+use crate::interim::InterimResponses;
 use crate::received_body::ReceivedBody;
 use crate::response_body::ResponseBody;
 
@@ -37,6 +38,8 @@ pub struct WebRequest {
     pub parts: Parts,
     /// The body: collect it with a cap, or read it as a stream.
     pub body: ReceivedBody,
+    /// Sends interim responses to the caller.
+    pub interim: InterimResponses,
 }
 
 impl WebRequest {

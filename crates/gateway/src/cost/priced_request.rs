@@ -128,14 +128,14 @@ impl PricedBody {
     }
 
     /// The body as it is sent; `headers` are told its length.
-    pub(crate) fn into_sent(self, headers: &mut HeaderMap) -> (SentRequestBody, BodyProgress) {
+    pub(crate) fn into_sent(self, headers: &mut HeaderMap, route: &RouteSpec) -> (SentRequestBody, BodyProgress) {
         match self {
             PricedBody::Stream(body, max) => {
                 // Without it, a GET of unknown length would be taken for one without a body. HTTP/2 leaves it out.
                 if !body.is_end_stream() && body.size_hint().exact().is_none() {
                     headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
                 }
-                SentRequestBody::stream(body, max)
+                SentRequestBody::stream(body, max, &route.request_headers)
             }
             PricedBody::Full(bytes) => {
                 headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
