@@ -176,6 +176,12 @@ impl ForwardedFor<'_> {
 
 /// Appends an element to a list field, which becomes one line.
 fn append_to_list(headers: &mut HeaderMap, name: HeaderName, element: &str) {
+    if !headers.contains_key(&name) {
+        if let Ok(value) = HeaderValue::from_str(element) {
+            headers.insert(name, value);
+        }
+        return;
+    }
     let mut list: Vec<u8> = Vec::new();
     for value in headers.get_all(&name) {
         list.extend_from_slice(value.as_bytes());

@@ -25,6 +25,12 @@ pub trait WebApp: Send + Sync + 'static {
         false
     }
 
+    /// True if names of header fields are written in title case over HTTP/1, as people expect who read them. It costs more
+    /// than all other writing of a head, so an app that passes on the responses of others does without.
+    fn writes_title_case(&self) -> bool {
+        true
+    }
+
     /// The response to a message that cannot be read, or cannot be answered.
     fn reject(&self, error: HttpError) -> WebResponse;
 }

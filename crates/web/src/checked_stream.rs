@@ -230,6 +230,9 @@ impl CheckedStream {
             self.is_worth_parsing |= fresh.contains(&b'\n') || self.input.len() > self.limits.max_head;
             return Poll::Ready(read.map(|bytes| bytes > 0));
         }
+        if self.input.is_empty() {
+            self.input = Vec::new(); // room for a read that nothing may fill for a minute
+        }
         if self.waits_for == Some(WaitsFor::NextRequest) && self.drain_begun.as_mut().poll(cx).is_ready() {
             self.start_deadline();
         }

@@ -58,7 +58,7 @@ impl PricedRequest {
         let mut body = PricedBody::Stream(body, shortest(route.max_body, spec.request_bytes_max()));
         if let Some(most) = spec.body_bytes_max() {
             check_one_reading(head.headers)?;
-            body = body.read(most).await?;
+            body = Box::pin(body.read(most)).await?;
         }
         let bytes = match &body {
             PricedBody::Full(bytes) => bytes.clone(),
