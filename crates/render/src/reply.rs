@@ -68,6 +68,11 @@ impl HeaderFields {
         })
     }
 
+    /// The values of all fields, one behind the other, and where each ends.
+    pub fn joined(&self) -> (&[u8], impl Iterator<Item = (&'static str, usize)>) {
+        (&self.values, self.names.iter().map(|(name, end)| (*name, *end as usize)))
+    }
+
     /// The value of a field, by its name in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
