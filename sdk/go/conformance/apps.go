@@ -19,7 +19,7 @@ import (
 
 // frameworks make the example application.
 var frameworks = map[string]func(*tollgate.Client) (http.Handler, error){
-	"net-http": netHTTP,
+	"nethttp": netHTTP,
 	"chi":      withChi,
 	"gin":      withGin,
 }

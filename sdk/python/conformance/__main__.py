@@ -13,4 +13,4 @@ elif sys.argv[1:2] == ["app"] and len(sys.argv) == 3:
 
     serve(sys.argv[2])
 else:
-    sys.exit("usage: python -m conformance client | app fastapi|starlette|flask|django|django-asgi")
+    sys.exit("usage: python -m conformance client | app fastapi|starlette|flask|django|django_asgi")
