@@ -19,9 +19,9 @@ import (
 
 // frameworks make the example application.
 var frameworks = map[string]func(*tollgate.Client) (http.Handler, error){
-	"net-http": netHTTP,
-	"chi":      withChi,
-	"gin":      withGin,
+	"nethttp": netHTTP,
+	"chi":     withChi,
+	"gin":     withGin,
 }
 
 // serve serves until standard input ends.

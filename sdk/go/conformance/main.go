@@ -22,6 +22,6 @@ func run(args []string) error {
 	case len(args) == 2 && args[0] == "app":
 		return serve(args[1])
 	default:
-		return fmt.Errorf("usage: conformance client | app net-http|chi|gin")
+		return fmt.Errorf("usage: conformance client | app nethttp|chi|gin")
 	}
 }

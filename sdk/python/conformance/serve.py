@@ -53,5 +53,5 @@ FRAMEWORKS: Dict[str, Callable[[], None]] = {
     "starlette": lambda: _uvicorn(_app("starlette").app, http="h11"),
     "flask": lambda: _werkzeug(_app("flask").app),
     "django": lambda: _werkzeug(_app("django").wsgi_app()),
-    "django-asgi": lambda: _uvicorn(_app("django").asgi_app()),
+    "django_asgi": lambda: _uvicorn(_app("django").asgi_app()),
 }

@@ -37,7 +37,7 @@ export class FallbackLimiter {
     const key = identityOf(request);
     const shared = !this.buckets.has(key) && this.buckets.size >= this.keysMax && !this.sweep(nowNs);
     const outcome = decideGcra(this.limit, shared ? this.overflow : this.buckets.get(key), nowNs, cost);
-    if (!request.peek && outcome.allowed && outcome.arrivalNs !== undefined) {
+    if (!request.peek && outcome.arrivalNs !== undefined) {
       if (shared) this.overflow = outcome.arrivalNs;
       else this.buckets.set(key, outcome.arrivalNs);
     }

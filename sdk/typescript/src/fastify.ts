@@ -14,7 +14,7 @@ export async function tollgate(app: FastifyInstance, settings: FastifySettings):
     const admission = await guard.admit(request, factsOf(request, router));
     if (admission.refusal !== undefined) {
       const { status, fields, body } = admission.refusal;
-      return reply.code(status).headers(Object.fromEntries(fields)).send(body);
+      return reply.code(status).headers(Object.fromEntries(fields)).send(Buffer.from(body)); // a text would get a charset
     }
     if (reply.raw.destroyed) {
       await admission.settle(undefined); // the caller has gone while the server was asked

@@ -36,6 +36,6 @@ export function decideGcra(limit: GcraLimit, arrivalNs: bigint | undefined, nowN
     remaining: (tolerance - kept) / limit.intervalNs,
     retryAfterNs: allowed ? 0n : cost > limit.burst ? null : after - tolerance,
     resetAfterNs: kept,
-    arrivalNs: allowed && cost > 0n ? nowNs + after : arrivalNs,
+    arrivalNs: kept === 0n ? undefined : nowNs + kept,
   };
 }

@@ -78,7 +78,7 @@ export class RateLimitedFilter implements ExceptionFilter<RateLimited> {
     const response: ServerResponse | FastifyReply = host.switchToHttp().getResponse();
     for (const [name, value] of refusal.fields) setField(response, name, value);
     if ("raw" in response) {
-      response.code(refusal.status).send(refusal.body);
+      response.code(refusal.status).send(Buffer.from(refusal.body)); // a text would get a charset
     } else {
       response.statusCode = refusal.status;
       response.end(refusal.body);
