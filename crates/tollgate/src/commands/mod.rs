@@ -26,3 +26,4 @@ pub mod store;
 pub mod tokens;
 pub mod usage;
 pub mod violations;
+pub mod webhooks;
