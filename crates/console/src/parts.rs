@@ -22,9 +22,9 @@ pub(crate) fn heading(title: &str, about: Markup, actions: Markup) -> Markup {
 /// A small label: a mode, a source, a state.
 pub(crate) fn badge(text: &str) -> Markup {
     let class = match text {
-        "enforce" | "allowed" | "up" | "active" | "closed" | "database" | "ok" => "good",
+        "enforce" | "allowed" | "up" | "active" | "closed" | "database" | "ok" | "delivered" => "good",
         "denied" | "off" | "away" | "down" | "open" | "revoked" | "delete" | "failed" => "bad",
-        "shadow" | "expired" | "half-open" | "would deny" | "penalty" => "warn",
+        "shadow" | "waiting" | "expired" | "half-open" | "would deny" | "penalty" => "warn",
         _ => "plain",
     };
     html! { span class={ "badge " (class) } { (text) } }

@@ -21,6 +21,7 @@ pub mod api_keys;
 pub mod auth_throttle;
 pub mod check_request;
 pub mod data_tokens;
+mod events;
 pub mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -42,6 +43,7 @@ mod rls_cache;
 mod rls_config;
 pub mod secrets;
 mod service;
+mod steady_refusals;
 pub mod store;
 mod throttle;
 mod usage;
@@ -49,6 +51,7 @@ pub mod usage_history;
 pub mod violations;
 
 pub use check_request::CheckRequest;
+pub use events::{EventKind, EventQueue, OperatorEvent};
 pub use explain::Unexplained;
 pub use health::HealthDetail;
 pub use held::{HeldAmounts, HeldRequest};
@@ -60,6 +63,7 @@ pub use reply::{HeaderFields, Reply};
 pub use reservations::{Extended, SignedReceipt};
 pub use rls_cache::RlsLocalCache;
 pub use service::{IN_BATCHES_MAX, PendingCheck, Service, ServiceConfig};
+pub use steady_refusals::SteadyRefusals;
 pub use throttle::PipelinedCharge;
 pub use usage::UsageRejection;
 

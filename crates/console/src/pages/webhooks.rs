@@ -52,7 +52,7 @@ fn card(operator: &Operator<'_>, webhook: &Value, deliveries: &Value, now_ms: u6
                             td { (badge(text(delivery, "state"))) }
                             td { (text(delivery, "event")) }
                             td { (plain(member(delivery, "status"))) " " (text(delivery, "error")) }
-                            td { (when(text(delivery, "at"), now_ms)) (when(text(delivery, "created_at"), now_ms)) }
+                            td { (when(text(delivery, "updated_at"), now_ms)) }
                         }
                     }
                 }

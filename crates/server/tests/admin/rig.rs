@@ -19,6 +19,7 @@ use tollgate_engine::Engine;
 use tollgate_net::{
     Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, accept,
 };
+use tollgate_outbound::Networks;
 use tollgate_rules::spec::{LimitSpec, RuleSpec};
 use tollgate_ruleset::RuleSet;
 use tollgate_service::admin_tokens::AdminTokens;
@@ -29,6 +30,7 @@ use tollgate_service::{Sealer, Service, ServiceConfig};
 use tollgate_store::MonotonicClock;
 use tollgate_telemetry::{DecisionMetrics, Scrape};
 use tollgate_web::{Buffered, HttpMetrics, Web};
+use tollgate_webhooks::{WebhookPolicy, Webhooks};
 
 /// A running admin API. Ends with the test.
 pub struct Rig {
@@ -115,6 +117,7 @@ impl Rig {
             metrics: setup.metrics,
             secret: [7; 32],
             site_key: [9; 32],
+            webhooks: control.clone().map(|control| webhooks(control, &clock)),
         };
         let admin = AdminApi::new(pages, config);
         let (limits, drain) = (NetLimits::default(), Drain::default());
@@ -283,6 +286,18 @@ impl Answer {
     pub fn expect(self, status: u16) -> Answer {
         assert_eq!(self.status, status, "{}{}", self.head, self.text());
         self
+    }
+}
+
+/// Webhooks that nothing is sent to.
+fn webhooks(control: Control, clock: &ManualClock) -> Webhooks {
+    Webhooks {
+        control,
+        policy: WebhookPolicy::new(Networks::Public, &[]).expect("TLS"),
+        site_key: [9; 32],
+        clock: Arc::new(clock.clone()),
+        node: "test".to_owned(),
+        due: Arc::default(),
     }
 }
 

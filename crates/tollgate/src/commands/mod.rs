@@ -25,3 +25,4 @@ pub mod store;
 pub mod tokens;
 pub mod usage;
 pub mod violations;
+pub mod webhooks;
