@@ -70,6 +70,7 @@ mod webhooks;
 
 pub use access::{AdminAccess, NamespaceScope};
 pub use api::{AdminApi, PreparedAdmin};
+pub use browser::check_origin;
 pub use endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
 pub use endpoints::{endpoints, paths};
 pub use mode::MODE_WRITE_TIMEOUT;
@@ -78,5 +79,6 @@ pub use node::{DatabaseHealth, FileKind, FileRule, NodeHooks, NodeStatus, Quaran
 pub use openapi::document;
 pub use operator_pages::{LoadCounts, OperatorPage, OperatorPages};
 pub use parameter::{Parameter, ParameterKind};
+pub use problem::AdminProblem;
 pub use state::AdminConfig;
-pub use tree::to_object;
+pub use tree::{of_json, to_object};

@@ -56,11 +56,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("grpc", &["config", "core", "net", "proto", "ruleset", "service", "telemetry", "web"]),
     ("resp-server", &["config", "core", "net", "resp", "service", "telemetry"]),
     ("admin", &["control", "core", "net", "rules", "ruleset", "service", "telemetry", "web", "webhooks"]),
+    ("console", &["admin", "core", "http", "net", "rules", "service", "web"]),
     (
         "server",
         &[
             "admin",
             "config",
+            "console",
             "control",
             "core",
             "engine",
