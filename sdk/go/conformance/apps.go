@@ -20,8 +20,8 @@ import (
 // frameworks make the example application.
 var frameworks = map[string]func(*tollgate.Client) (http.Handler, error){
 	"nethttp": netHTTP,
-	"chi":      withChi,
-	"gin":      withGin,
+	"chi":     withChi,
+	"gin":     withGin,
 }
 
 // serve serves until standard input ends.

@@ -18,16 +18,18 @@ Line = Dict[str, Any]
 
 
 def run() -> None:
-    """Answers line by line, until standard input ends. `CONFORMANCE_ASYNCIO=1` tests the asyncio client."""
-    if os.environ.get("CONFORMANCE_ASYNCIO") == "1":
-        asyncio.run(_run_async())
-        return
+    """Answers line by line, until standard input ends."""
     calls = Calls()
     for line in sys.stdin:
         _answer(calls.answer, json.loads(line))
 
 
-async def _run_async() -> None:
+def run_async() -> None:
+    """The same by the client for asyncio."""
+    asyncio.run(_answer_lines())
+
+
+async def _answer_lines() -> None:
     calls = AsyncCalls()
     loop = asyncio.get_running_loop()
     while True:

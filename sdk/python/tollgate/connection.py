@@ -104,6 +104,7 @@ class ConnectionPool:
         self._settings = settings
         self._origin = Origin.parse(settings.url)
         self._tls = ssl.create_default_context() if self._origin.tls else None
+        self._idle: List[Connection] = []
         self.reset_after_fork()
 
     def send(self, request: HttpRequest, deadline: Deadline) -> HttpResponse:
@@ -130,8 +131,8 @@ class ConnectionPool:
 
     def reset_after_fork(self) -> None:
         """Starts anew: the connections belong to the parent, whose answers must not be read here."""
+        self.close()  # here only: the parent goes on
         self._permits = threading.BoundedSemaphore(self._settings.connections_max)
-        self._idle: List[Connection] = []
 
     def _attempt(self, request: HttpRequest, deadline: Deadline) -> HttpResponse:
         connection = self._reuse() or Connection(self._origin, self._tls, deadline)

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
+mod checks;
 mod guide;
 mod http;
 mod languages;
@@ -42,12 +43,10 @@ macro_rules! conformance {
             }
 
             mod apps {
-                use crate::run::{Table, run};
-
                 $(
                     #[test]
                     fn $framework() {
-                        run(stringify!($language), &Table::Apps(stringify!($framework)));
+                        crate::run::run(stringify!($language), &crate::run::Table::Apps(stringify!($framework)));
                     }
                 )*
             }
@@ -55,4 +54,7 @@ macro_rules! conformance {
     };
 }
 
+conformance!(go: chi, gin, nethttp);
+conformance!(python: django, django_asgi, fastapi, flask, starlette);
+conformance!(python_asyncio:);
 conformance!(typescript: express, fastify, hono, nest, next);
