@@ -78,23 +78,26 @@ impl Limiter {
 }
 
 fn start(directory: &Path, settings: &LimiterSettings) -> (Process, SocketAddr) {
-    let rules = root().join("sdk/conformance/rules.yaml");
+    let mut arguments = vec!["--retry-jitter", "off"];
+    if settings.wants_token {
+        arguments.extend(["--token-file", "tokens"]);
+    }
+    if settings.store_is_away {
+        arguments.extend(["--store", "redis://127.0.0.1:1", "--secret-file", "secret"]);
+    }
+    serve(directory, &root().join("sdk/conformance/rules.yaml"), &arguments)
+}
+
+/// `tollgate serve` with a rules file, on a free port.
+pub fn serve(directory: &Path, rules: &Path, arguments: &[&str]) -> (Process, SocketAddr) {
     let mut process = Process::start(Path::new(env!("CARGO_BIN_EXE_tollgate")), |command| {
         command.current_dir(directory).env_clear().env("TOLLGATE_STATE_DIR", directory);
-        command
-            .args(["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--retry-jitter", "off", "--rules"])
-            .arg(rules);
-        if settings.wants_token {
-            command.args(["--token-file", "tokens"]);
-        }
-        if settings.store_is_away {
-            command.args(["--store", "redis://127.0.0.1:1", "--secret-file", "secret"]);
-        }
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-    });
-    let process_ref = process.as_mut().unwrap();
-    let mut lines = BufReader::new(process_ref.stdout().unwrap()).lines().map_while(Result::ok);
+        command.args(["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(arguments);
+        command.arg("--rules").arg(rules).stdout(Stdio::piped()).stderr(Stdio::null());
+    })
+    .unwrap();
+    let mut lines = BufReader::new(process.stdout().unwrap()).lines().map_while(Result::ok);
     let address =
         lines.find_map(|line| line.strip_prefix("listening on http://").map(|address| address.parse().unwrap()));
-    (process.unwrap(), address.expect("the server starts"))
+    (process, address.expect("the server starts"))
 }

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
 mod checks;
+mod guide;
 mod http;
 mod languages;
 mod limiter;
