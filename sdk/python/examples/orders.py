@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from fastapi import FastAPI
 
-from tollgate import AsyncClient, Incoming
+from tollgate import Incoming
 from tollgate.asgi import RateLimitMiddleware
 
 # A stand-in for the table in which an application looks its keys up.
@@ -24,7 +24,7 @@ def identify(request: Incoming) -> Dict[str, Any]:
 app = FastAPI()
 app.add_middleware(
     RateLimitMiddleware,
-    client=AsyncClient(fallback="100/1m"),
+    fallback="100/1m",  # in this process, while there is no answer
     identify=identify,
     skip=lambda request: request.path == "/health",
 )

@@ -23,8 +23,10 @@ APP = "http://127.0.0.1:3000"
 
 # Machines of tests are slow: nothing of the page depends on a timeout.
 PATIENCE = """
-import tollgate.aio
-tollgate.aio.AsyncClient.__init__.__kwdefaults__["timeout"] = 30.0
+from tollgate import settings
+settings.Settings.__init__.__defaults__ = tuple(
+    30.0 if value == 0.25 else value for value in settings.Settings.__init__.__defaults__
+)
 """
 
 
