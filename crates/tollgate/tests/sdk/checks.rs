@@ -28,3 +28,9 @@ fn go_tests() {
 fn go_is_formatted() {
     check("go", &["sh", "-c", "test -z \"$(gofmt -l . | tee /dev/stderr)\""]);
 }
+
+#[test]
+fn typescript_tests() {
+    // The shell lists the files: Node 18 does not.
+    check("typescript", &["sh", "-c", "node --test build/test/*.test.js"]);
+}
