@@ -17,7 +17,7 @@ KEYS: Dict[str, Dict[str, Any]] = {
 
 
 def identify(request: Incoming) -> Dict[str, Any]:
-    """Only keys that are known name a client; everyone else is an address."""
+    """Only keys that are known name a client; every other caller is an address."""
     return KEYS.get(request.header("X-API-Key") or "", {})
 
 
