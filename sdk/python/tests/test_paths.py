@@ -145,7 +145,7 @@ class AsgiTest(unittest.IsolatedAsyncioTestCase):
             client = AsyncClient(server.url, timeout=30)
             sent = await _call(AsgiMiddleware(_pass, client=client), "/feed", type="websocket")
             self.assertEqual([message["type"] for message in sent], ["websocket.close"])
-            extensions = {"websocket.http.response": {}}
+            extensions: Dict[str, Any] = {"websocket.http.response": {}}
             app = AsgiMiddleware(_pass, client=client)
             sent = await _call(app, "/feed", type="websocket", extensions=extensions)
             self.assertEqual((sent[0]["type"], sent[0]["status"]), ("websocket.http.response.start", 429))

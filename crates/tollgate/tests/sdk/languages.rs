@@ -65,7 +65,7 @@ pub fn program(name: &str) -> Command {
         built.insert(language.name, true);
     }
     assert!(built[language.name], "the program of {name} was not built: another test says why");
-    command(language, language.program)
+    command_of(language, language.program)
 }
 
 fn find(name: &str) -> &'static Language {
@@ -88,14 +88,19 @@ pub fn check(name: &str, words: &[&str]) {
 }
 
 fn succeed(language: &Language, words: &[&str]) {
-    let output = command(language, words).env("TOLLGATE_BIN", env!("CARGO_BIN_EXE_tollgate")).output();
+    let output = command_of(language, words).env("TOLLGATE_BIN", env!("CARGO_BIN_EXE_tollgate")).output();
     let output = output.unwrap_or_else(|error| panic!("{}: {error}; run script/setup", words[0]));
     let said = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "sdk/{}: {}\n{}", language.name, words.join(" "), String::from_utf8_lossy(&said));
 }
 
+/// A command in a library's directory.
+pub fn command(name: &str, words: &[&str]) -> Command {
+    command_of(find(name), words)
+}
+
 /// A command in the library's directory, with the programs of script/setup before those of the system.
-fn command(language: &Language, words: &[&str]) -> Command {
+fn command_of(language: &Language, words: &[&str]) -> Command {
     let inherited = env::var_os("PATH").unwrap_or_default();
     let paths = [tools().join("bin")].into_iter().chain(env::split_paths(&inherited));
     let path = env::join_paths(paths).unwrap();

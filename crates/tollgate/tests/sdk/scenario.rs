@@ -1,4 +1,4 @@
-//! A table as it is written: members that nobody reads would be checks that nobody makes, so unknown ones are refused.
+//! A table as it is written. An unknown member would be a check that is never made, so it is refused.
 
 use std::fs;
 
