@@ -16,6 +16,8 @@ fn versions_are_in_step() {
         ("sdk/go/chilimit/go.mod", format!("/sdk/go v{version}\n")),
         ("sdk/go/ginlimit/go.mod", format!("/sdk/go v{version}\n")),
         ("sdk/go/grpclimit/go.mod", format!("/sdk/go v{version}\n")),
+        ("sdk/java/pom.xml", format!("\n  <version>{version}</version>\n")),
+        ("sdk/java/core/pom.xml", format!("<artifactId>tollgate-parent</artifactId><version>{version}</version>")),
         ("sdk/typescript/package.json", format!("\n  \"version\": \"{version}\",\n")),
     ] {
         let text = fs::read_to_string(root().join(file)).unwrap();

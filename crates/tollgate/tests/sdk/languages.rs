@@ -28,6 +28,19 @@ static LANGUAGES: &[Language] = &[
         program: &["build/conformance"],
     },
     Language {
+        name: "java",
+        directory: "java",
+        needs: "java-poms.xml",
+        build: &[&["mvn", "-B", "-q", "-o", "package"]],
+        program: &[
+            "java",
+            "-XX:TieredStopAtLevel=1", // programs that live for a second or two
+            "-cp",
+            "conformance/target/classes:conformance/target/lib/*",
+            "dev.tollgate.conformance.Main",
+        ],
+    },
+    Language {
         name: "python",
         directory: "python",
         needs: "sdk-python.txt",

@@ -55,6 +55,7 @@ macro_rules! conformance {
 }
 
 conformance!(go: chi, gin, nethttp);
+conformance!(java: servlet, spring);
 conformance!(python: django, django_asgi, fastapi, flask, starlette);
 conformance!(python_asyncio:);
 conformance!(typescript: express, fastify, hono, nest, next);
