@@ -36,6 +36,11 @@ impl AdminApi {
         AdminApi { state: AdminState::new(pages.service.clone(), config, description), pages }
     }
 
+    /// Refuses a request under an unknown host name, for pages beside the API.
+    pub fn check_host(&self, head: &Head<'_>) -> Result<(), AdminProblem> {
+        self.state.hosts.check(head)
+    }
+
     async fn run(&self, admitted: &AdmittedRequest, body: &[u8], reply: &mut Reply) {
         let AdmittedRequest { endpoint, request } = admitted;
         let call = AdminCall { state: &self.state, request, body };

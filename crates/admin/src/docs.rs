@@ -1,4 +1,4 @@
-//! The table of endpoints as an HTML page: self-contained, readable without its script.
+//! The table of endpoints as an HTML page: self-contained, readable without its script, which finds operations and tries them with the session of the console.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -25,10 +25,12 @@ fn write() -> String {
     );
     let version = escaped(text(at(&document, &["info", "version"])));
     let about = escaped(text(at(&document, &["info", "description"])));
+    page.push_str("<a class=\"skip\" href=\"#main\">Skip to content</a>\n");
+    write_navigation(&mut page);
     let _ = writeln!(
         page,
-        "<header><h1>Tollgate admin API</h1><p>Version {version} · <a href=\"/openapi.json\">openapi.json</a></p>\n\
-         <p>{about}</p>\n<p><label>Find <input id=\"find\" type=\"search\" placeholder=\"rules, PUT, dry_run …\"></label></p></header>\n<main>"
+        "<main id=\"main\"><header><h1>Tollgate admin API</h1><p>Version {version} · <a href=\"/openapi.json\">openapi.json</a> · \
+         <a href=\"/\">console</a> · <a href=\"/console/data-api\">data API</a></p>\n<p>{about}</p></header>"
     );
     for (tag, about) in Tag::ALL {
         let _ = writeln!(page, "<section><h2 id=\"{0}\">{0}</h2><p>{1}</p>", tag.name(), marked(about));
@@ -48,11 +50,29 @@ fn write() -> String {
     page
 }
 
+/// The search and the contents: sections with their operations.
+fn write_navigation(page: &mut String) {
+    page.push_str(
+        "<nav aria-label=\"Contents\"><label>Find <input id=\"find\" type=\"search\" placeholder=\"rules, PUT, dry_run …\"></label>\n\
+         <details id=\"contents\" open><summary>Contents</summary>\n",
+    );
+    for (tag, _) in Tag::ALL {
+        let _ = write!(page, "<p><a href=\"#{0}\">{0}</a></p>\n<ul>", tag.name());
+        for endpoint in endpoints().iter().filter(|endpoint| endpoint.tag == tag) {
+            let (id, method, summary) = (endpoint.id, endpoint.method.name(), escaped(endpoint.summary));
+            let class = method.to_ascii_lowercase();
+            let _ = write!(page, "<li><a href=\"#{id}\"><span class=\"{class}\">{method}</span> {summary}</a></li>");
+        }
+        page.push_str("</ul>\n");
+    }
+    page.push_str("<p><a href=\"#shapes\">shapes</a></p></details></nav>\n");
+}
+
 fn write_operation(page: &mut String, endpoint: &AdminEndpoint, operation: &Value) {
     let (method, path) = (endpoint.method.name(), escaped(endpoint.path));
     let _ = writeln!(
         page,
-        "<article class=\"operation\" id=\"{}\"><h3><code class=\"{1}\">{2}</code> <code>{path}</code></h3>\
+        "<article class=\"operation\" id=\"{}\" data-method=\"{2}\" data-path=\"{path}\"><h3><code class=\"{1}\">{2}</code> <code>{path}</code></h3>\
          <p><strong>{3}.</strong> {4}</p>",
         endpoint.id,
         method.to_ascii_lowercase(),
@@ -62,7 +82,7 @@ fn write_operation(page: &mut String, endpoint: &AdminEndpoint, operation: &Valu
     );
     let parameters = at(operation, &["parameters"]).as_array().map(Vec::as_slice).unwrap_or_default();
     if !parameters.is_empty() {
-        page.push_str("<table><tr><th>parameter</th><th>in</th><th>takes</th><th>what for</th></tr>\n");
+        page.push_str("<div class=\"scroll\" tabindex=\"0\"><table class=\"parameters\"><tr><th>parameter</th><th>in</th><th>takes</th><th>what for</th></tr>\n");
         for parameter in parameters {
             let needed = if at(parameter, &["required"]) == true { " <em>needed</em>" } else { "" };
             let _ = writeln!(
@@ -74,21 +94,24 @@ fn write_operation(page: &mut String, endpoint: &AdminEndpoint, operation: &Valu
                 marked(text(at(parameter, &["description"]))),
             );
         }
-        page.push_str("</table>\n");
+        page.push_str("</table></div>\n");
     }
     if let Some(content) = at(operation, &["requestBody", "content"]).as_object() {
         for (media, body) in content {
             let _ = writeln!(page, "<p>Body: <code>{}</code> {}</p>", escaped(media), taken(at(body, &["schema"])));
         }
     }
-    page.push_str("<table><tr><th>status</th><th>answer</th><th>shape</th></tr>\n");
+    page.push_str(
+        "<div class=\"scroll\" tabindex=\"0\"><table><tr><th>status</th><th>answer</th><th>shape</th></tr>\n",
+    );
     for (status, answer) in at(operation, &["responses"]).as_object().into_iter().flatten() {
         let shape = at(answer, &["content"]).as_object().and_then(|content| content.values().next());
         let shape = shape.map(|content| taken(at(content, &["schema"]))).unwrap_or_default();
         let about = marked(text(at(answer, &["description"])));
         let _ = writeln!(page, "<tr><td>{status}</td><td>{about}</td><td>{shape}</td></tr>");
     }
-    let _ = writeln!(page, "</table>\n<pre><code>{}</code></pre></article>", escaped(&curl(endpoint)));
+    let _ =
+        writeln!(page, "</table></div>\n<pre tabindex=\"0\"><code>{}</code></pre></article>", escaped(&curl(endpoint)));
 }
 
 /// A curl command; names in capitals are to be filled in.
@@ -160,7 +183,7 @@ fn write_shape(page: &mut String, schema: &Value) {
     };
     let needed =
         |name: &str| at(schema, &["required"]).as_array().is_some_and(|names| names.iter().any(|other| other == name));
-    page.push_str("<table><tr><th>member</th><th>is</th><th>what for</th></tr>\n");
+    page.push_str("<div class=\"scroll\" tabindex=\"0\"><table><tr><th>member</th><th>is</th><th>what for</th></tr>\n");
     for (name, member) in members {
         let mark = if needed(name) { " <em>needed</em>" } else { "" };
         let about = marked(text(at(member, &["description"])));
@@ -171,7 +194,7 @@ fn write_shape(page: &mut String, schema: &Value) {
             taken(member)
         );
     }
-    page.push_str("</table>");
+    page.push_str("</table></div>");
 }
 
 /// The type of a schema, in a few words.

@@ -185,6 +185,8 @@ pub enum Tag {
     Audit,
     /// Tokens.
     Tokens,
+    /// Webhooks.
+    Webhooks,
     /// The mode.
     Mode,
     /// The server itself.
@@ -195,7 +197,7 @@ pub enum Tag {
 
 impl Tag {
     /// Every section in the order of the page, with its description.
-    pub const ALL: [(Tag, &'static str); 14] = [
+    pub const ALL: [(Tag, &'static str); 15] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (Tag::Grants, "Units that one client gets once, in the period of a quota."),
@@ -213,6 +215,7 @@ impl Tag {
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
         (Tag::Audit, "Who changed what, when. Rows are chained by hashes and never change."),
         (Tag::Tokens, "Who may use this API."),
+        (Tag::Webhooks, "URLs that events are sent to: marks of quotas, many denials, a store that is away."),
         (Tag::Mode, "The switch between enforce, shadow and off. It works without store and database."),
         (Tag::Server, "This server, and this description."),
         (Tag::Aliases, "The same rules in their short form."),
@@ -232,6 +235,7 @@ impl Tag {
             Tag::Generations => "generations",
             Tag::Audit => "audit",
             Tag::Tokens => "tokens",
+            Tag::Webhooks => "webhooks",
             Tag::Mode => "mode",
             Tag::Server => "server",
             Tag::Aliases => "aliases",

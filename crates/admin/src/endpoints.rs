@@ -6,7 +6,7 @@ use super::endpoint::AdminEndpoint;
 use super::operator_pages::OperatorPage;
 use super::{
     api_keys, audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, plans, rules,
-    server, tokens, usage, violations,
+    server, tokens, usage, violations, webhooks,
 };
 
 /// Every endpoint, in the order of the description.
@@ -28,6 +28,7 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
             generations::ENDPOINTS,
             audit::ENDPOINTS,
             tokens::ENDPOINTS,
+            webhooks::ENDPOINTS,
             mode::ENDPOINTS,
             server::ENDPOINTS,
         ]

@@ -12,7 +12,7 @@
 //! | query and body | `query`, `percent`, `json`, `body_fields`, `short_form` (of rules) |
 //! | context of a handler | `call` |
 //! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `grants`, `clients` |
-//! | other handlers | `tokens`, `api_keys`, `audit`, `violations`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
+//! | other handlers | `tokens`, `api_keys`, `audit`, `violations`, `webhooks`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
 //! | response | `response`, `problem`, `cursor` (sealed), `tree` (YAML and JSON) |
 //! | description | `openapi`, `schema`, `docs` |
 //! | what the node provides | `node`, `mode_switch` |
@@ -66,9 +66,11 @@ mod tree;
 mod usage;
 mod violations;
 mod warnings;
+mod webhooks;
 
 pub use access::{AdminAccess, NamespaceScope};
 pub use api::{AdminApi, PreparedAdmin};
+pub use browser::check_origin;
 pub use endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
 pub use endpoints::{endpoints, paths};
 pub use mode::MODE_WRITE_TIMEOUT;
@@ -77,5 +79,6 @@ pub use node::{DatabaseHealth, FileKind, FileRule, NodeHooks, NodeStatus, Quaran
 pub use openapi::document;
 pub use operator_pages::{LoadCounts, OperatorPage, OperatorPages};
 pub use parameter::{Parameter, ParameterKind};
+pub use problem::AdminProblem;
 pub use state::AdminConfig;
-pub use tree::to_object;
+pub use tree::{of_json, to_object};

@@ -35,7 +35,7 @@ fn plain(text: &str) -> Value {
 }
 
 /// Converts JSON to a tree.
-pub(super) fn of_json(value: &Value) -> YamlNode {
+pub fn of_json(value: &Value) -> YamlNode {
     match value {
         Value::Null => YamlNode::blank(),
         Value::Bool(flag) => YamlNode::plain(flag),

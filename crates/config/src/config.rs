@@ -13,6 +13,7 @@ use crate::envoy::EnvoySettings;
 use crate::gateway::GatewaySettings;
 use crate::grpc::GrpcSettings;
 use crate::resp::RespSettings;
+use crate::signals::SignalSettings;
 use crate::store::StoreSettings;
 
 /// Everything that can be set. Every value is validated.
@@ -62,6 +63,8 @@ pub struct Config {
     pub metrics_tls_key: Option<PathBuf>,
     /// Forward-auth: how proxies ask on behalf of their clients.
     pub auth: AuthSettings,
+    /// Metrics and webhooks.
+    pub signals: SignalSettings,
     /// Bounds on connections.
     pub net: NetLimits,
     /// How decisions are answered.
@@ -125,6 +128,7 @@ impl Default for Config {
             metrics_tls_cert: None,
             metrics_tls_key: None,
             auth: AuthSettings::default(),
+            signals: SignalSettings::default(),
             net: NetLimits::default(),
             answer: AnswerSettings::default(),
             max_memory: 1 << 30,

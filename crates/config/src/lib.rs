@@ -28,6 +28,7 @@ mod reference;
 mod resp;
 mod setting;
 mod settings;
+mod signals;
 mod sources;
 mod store;
 
@@ -47,6 +48,7 @@ pub use reference::reference;
 pub use resp::{RespRounding, RespSettings};
 pub use setting::{Section, Setting, SettingKind};
 pub use settings::{SETTINGS, SettingTable};
+pub use signals::SignalSettings;
 pub use sources::Sources;
 pub use store::{StorePlace, StoreSettings};
 

@@ -51,6 +51,8 @@ pub enum Section {
     Access,
     /// Forward-auth.
     Auth,
+    /// Metrics and webhooks.
+    Signals,
     /// Bounds on connections.
     Connections,
     /// How decisions are rendered.
@@ -74,6 +76,7 @@ impl Section {
             Self::Store => "Store",
             Self::Access => "Access",
             Self::Auth => "Forward-auth",
+            Self::Signals => "Signals",
             Self::Connections => "Connections",
             Self::Answers => "Answers",
             Self::Resources => "Resources",

@@ -7,6 +7,7 @@ mod envoy;
 mod gateway;
 mod grpc;
 mod resp;
+mod signals;
 mod store;
 
 use std::ops::RangeInclusive;
@@ -47,6 +48,7 @@ pub static SETTINGS: SettingTable = SettingTable(&[
     store::STORED,
     access::ACCESS,
     auth::AUTH,
+    signals::SIGNALS,
     OTHERS,
 ]);
 

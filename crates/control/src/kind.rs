@@ -21,6 +21,8 @@ pub enum RecordKind {
     Token,
     /// An API key of a client.
     Key,
+    /// A webhook.
+    Webhook,
     /// The mode of the fleet: off, shadow or enforce.
     Mode,
     /// Everything: all nodes load the tables again.
@@ -29,7 +31,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 11] = [
+    pub const ALL: [RecordKind; 12] = [
         RecordKind::Rule,
         RecordKind::Override,
         RecordKind::Grant,
@@ -39,6 +41,7 @@ impl RecordKind {
         RecordKind::Namespace,
         RecordKind::Token,
         RecordKind::Key,
+        RecordKind::Webhook,
         RecordKind::Mode,
         RecordKind::Everything,
     ];
@@ -55,6 +58,7 @@ impl RecordKind {
             RecordKind::Namespace => "namespace",
             RecordKind::Token => "token",
             RecordKind::Key => "key",
+            RecordKind::Webhook => "webhook",
             RecordKind::Mode => "mode",
             RecordKind::Everything => "everything",
         }

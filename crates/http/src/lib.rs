@@ -13,7 +13,7 @@ pub mod forward_auth;
 pub mod fuzzing;
 pub mod h1;
 
-pub use api::{DataApi, DataApiConfig};
+pub use api::{DataApi, DataApiConfig, OPENAPI};
 pub use h1::Http;
 
 /// Every path of the data API, for metrics.

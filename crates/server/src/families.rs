@@ -13,6 +13,11 @@ use tollgate_telemetry::{MetricFamilies, MetricsPage};
 pub(crate) struct DatabaseState(Arc<OnceLock<watch::Receiver<ChangeFeedState>>>);
 
 impl DatabaseState {
+    /// False if the database did not answer last time; true if there is none.
+    pub(crate) fn is_up(&self) -> bool {
+        self.0.get().is_none_or(|state| state.borrow().unavailable.is_none())
+    }
+
     /// Starts to report metrics of the database.
     pub(crate) fn follow(&self, state: Option<watch::Receiver<ChangeFeedState>>) {
         if let Some(state) = state {

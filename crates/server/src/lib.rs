@@ -21,11 +21,13 @@ mod parts;
 mod quota_journal;
 pub mod rule_sources;
 pub mod run;
+mod signal_watch;
 mod signals;
 mod startup_banner;
 mod store;
 mod surface;
 mod upkeep;
+mod webhooks;
 
 pub use control_plane::with_password;
 pub use store::redis_config;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use tollgate_admin::{AdminApi, AdminConfig};
 use tollgate_config::{AuthSettings, AuthSource, Config, ControlSettings};
+use tollgate_console::{Console, ConsoleConfig};
 use tollgate_grpc::{Grpc, GrpcConfig};
 use tollgate_http::{DataApi, DataApiConfig, Http};
 use tollgate_net::tls::{Tls, TlsFiles};
@@ -144,7 +145,13 @@ impl Listeners {
                 Surface::Metrics => bound.serve(parts, Web::new(Buffered::new(parts.pages.clone()))),
                 Surface::Admin => {
                     if let Some(admin) = admin.take() {
-                        bound.serve(parts, Web::new(Buffered::new(AdminApi::new(parts.pages.clone(), admin))));
+                        let console = ConsoleConfig {
+                            secret: admin.secret,
+                            clock: admin.clock.clone(),
+                            is_secure: bound.tls.is_some(),
+                        };
+                        let api = AdminApi::new(parts.pages.clone(), admin);
+                        bound.serve(parts, Web::new(Console::new(api, console)));
                     }
                 }
             }

@@ -21,11 +21,11 @@ use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, memory_config};
 use tollgate_service::usage_history::{UsageHistoryMetrics, UsageTracker};
 use tollgate_service::violations::{ViolationMetrics, Violations};
-use tollgate_service::{QuotaMarks, Service, ServiceConfig, ServiceObserver};
+use tollgate_service::{EventQueue, QuotaMarks, Service, ServiceConfig, ServiceObserver, SteadyRefusals};
 use tollgate_store::Store;
 use tollgate_telemetry::{
-    DecisionLog, DecisionLogConfig, DecisionMetrics, Lines, LoggedKeys, PanicCounter, ProcessFamilies, Scrape, Sink,
-    StoreFamilies,
+    DecisionLog, DecisionLogConfig, DecisionMetrics, Lines, LoggedKeys, MetricNames, PanicCounter, ProcessFamilies,
+    Scrape, Sink, StoreFamilies,
 };
 use tollgate_web::HttpMetrics;
 use tracing::warn;
@@ -37,7 +37,9 @@ use crate::rule_sources::{
     Apply, ContentMark, EnvoyDirectory, EnvoyDomains, FileStates, Pace, Reloader, RulePublisher, RuleSourceError,
     RulesFileSource, WatchConfig, Written,
 };
+use crate::signal_watch::{RuleCacheMetrics, SeenSignals, SignalWatch};
 use crate::store::OpenedStore;
+use crate::webhooks::WebhookParts;
 
 /// Everything that lives before a listener.
 pub(crate) struct ServerParts {
@@ -76,6 +78,13 @@ pub(crate) struct ServerParts {
     pub(crate) violation_metrics: Arc<ViolationMetrics>,
     pub(crate) usage_metrics: Arc<UsageHistoryMetrics>,
     quota_marks: Arc<QuotaMarks>,
+    metrics: Arc<DecisionMetrics>,
+    steady_refusals: Arc<SteadyRefusals>,
+    rule_cache: Arc<RuleCacheMetrics>,
+    /// Events that wait for webhooks.
+    pub(crate) events: Arc<EventQueue>,
+    /// What sends them, if webhooks are on.
+    pub(crate) webhooks: Option<WebhookParts>,
     /// The journal of quotas, until its writer is started.
     pub(crate) journal: Option<OpenedQuotaJournal>,
     pub(crate) journal_metrics: Option<Arc<QuotaJournalMetrics>>,
@@ -106,8 +115,12 @@ impl ServerParts {
         let usage = config.control.place().map(|_| Arc::new(UsageTracker::new(usage_metrics.clone())));
         let decisions = decision_log(config, &keys)?;
         let decision_log = decisions.as_ref().map(|log| log.lines().clone());
-        let quota_marks = Arc::new(QuotaMarks::new(&keys.clients_at_rest()));
-        let observer = ServiceObserver::new(metrics.clone(), decisions).with_quota_marks(quota_marks.clone());
+        let events = Arc::<EventQueue>::default();
+        let quota_marks = Arc::new(QuotaMarks::new(&keys.clients_at_rest()).with_events(events.clone()));
+        let steady_refusals = Arc::new(SteadyRefusals::new(events.clone()));
+        let observer = ServiceObserver::new(metrics.clone(), decisions)
+            .with_quota_marks(quota_marks.clone())
+            .with_steady_refusals(steady_refusals.clone());
         let observer = match &violations {
             Some(violations) => observer.with_violations(violations.clone()),
             None => observer,
@@ -138,7 +151,9 @@ impl ServerParts {
         }));
         let (drain, panics, database) = (Drain::default(), Arc::<PanicCounter>::default(), DatabaseState::default());
         let http_metrics = Arc::new(HttpMetrics::new(http_paths()));
-        let scrape = Arc::new(Scrape::default());
+        let bare = config.signals.bare_metric_names;
+        let names = if bare { MetricNames::Bare } else { MetricNames::Prefixed };
+        let scrape = Arc::new(Scrape::default().with_names(names));
         let loads = files.clone();
         let pages = OperatorPages {
             service: service.clone(),
@@ -169,6 +184,11 @@ impl ServerParts {
             violation_metrics,
             usage_metrics,
             quota_marks,
+            metrics: metrics.clone(),
+            steady_refusals,
+            rule_cache: Arc::default(),
+            events,
+            webhooks: WebhookParts::read(&config.signals)?,
             journal_metrics: journal.as_ref().map(|_| Arc::new(QuotaJournalMetrics::new(clock))),
             journal,
             keys: Arc::new(keys),
@@ -184,7 +204,12 @@ impl ServerParts {
         let (memory, shared) = (self.engine.clone(), self.engine.clone());
         scrape.register(metrics);
         scrape.register(self.violation_metrics.clone());
+        scrape.register(self.rule_cache.clone());
         scrape.register(self.quota_marks.clone());
+        scrape.register(self.steady_refusals.clone());
+        if let Some(webhooks) = &self.webhooks {
+            scrape.register(webhooks.metrics.clone());
+        }
         if self.usage.is_some() {
             scrape.register(self.usage_metrics.clone());
         }
@@ -209,6 +234,20 @@ impl ServerParts {
             started: self.service.clock.wall(),
         });
         scrape.register(self.service.rls_stats.clone());
+    }
+
+    /// What is looked at every second.
+    pub(crate) fn signal_watch(&self) -> SignalWatch {
+        SignalWatch {
+            engine: self.engine.clone(),
+            metrics: self.metrics.clone(),
+            files: self.files.clone(),
+            database: self.database.clone(),
+            rule_cache: self.rule_cache.clone(),
+            events: self.events.clone(),
+            clock: self.service.clock.clone(),
+            seen: SeenSignals::default(),
+        }
     }
 
     /// Starts to write the journal of quotas, if there is one. With quotas in force it is created now.

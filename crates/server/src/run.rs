@@ -26,6 +26,7 @@ use crate::signals::{Signals, StopSignal};
 use crate::store::{self, OpenedStore};
 use crate::surface::Surface;
 use crate::upkeep::Upkeep;
+use crate::webhooks;
 
 /// How long operators may take to disconnect after the last caller has.
 const OPERATOR_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -127,13 +128,17 @@ impl Server {
         let usage = usage_writer(&config, &parts, &control_plane)
             .map(|writer| (ended.clone(), writer))
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
+        let dispatcher = webhooks::dispatcher(&config, &parts, &control_plane)
+            .map(|dispatcher| (ended.clone(), dispatcher))
+            .map(|(ended, dispatcher)| tokio::spawn(async move { dispatcher.run(ended.begun()).await }));
         let (drain_timeout, engine) = (config.net.drain_timeout, parts.engine.clone());
         let decisions = parts.decision_log.clone();
         let refilled = engine.clone();
         let refills = tokio::spawn(async move { refilled.store().run_refills().await });
         let access_log = gateway.as_ref().and_then(|running| running.log.clone());
         let tls = certificates.all();
-        let upkeep = tokio::spawn(Upkeep { config, parts, control_plane, gateway, tls, reload }.run());
+        let watch = parts.signal_watch();
+        let upkeep = tokio::spawn(Upkeep { config, parts, control_plane, gateway, tls, reload, watch }.run());
 
         drains.callers.begun().await;
         info!(connections = drains.connections.count(), "draining");
@@ -142,7 +147,7 @@ impl Server {
         drains.operators.ended(OPERATOR_DRAIN_TIMEOUT).await;
         upkeep.abort();
         ended.begin();
-        for writer in [writer, usage].into_iter().flatten() {
+        for writer in [writer, usage, dispatcher].into_iter().flatten() {
             let _ = timeout(CLOSE_TIMEOUT, writer).await; // it logs itself what was lost
         }
         if timeout(CLOSE_TIMEOUT, engine.store().close()).await.is_err() {
@@ -179,6 +184,7 @@ impl Server {
             metrics: if is_exposed { AdminAccess::Needs(Role::Viewer) } else { AdminAccess::Open },
             secret: control_plane.admin_secret(),
             site_key: control_plane.site_key(),
+            webhooks: webhooks::webhooks(config, parts, control_plane),
         }
     }
 }

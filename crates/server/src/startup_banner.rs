@@ -52,7 +52,7 @@ impl Server {
                     curl.get_or_insert(call);
                 }
                 Surface::Gateway => text += &format!("gateway on {url}, to {}\n", self.forwarded_to()),
-                Surface::Admin => text += &format!("admin on {url}, API at /docs, metrics at /metrics\n"),
+                Surface::Admin => text += &format!("admin on {url}, console at /, API at /docs, metrics at /metrics\n"),
                 Surface::Metrics => text += &format!("metrics on {url}\n"),
                 Surface::Grpc => text += &format!("gRPC on {url}\n"),
                 Surface::Resp => text += &format!("RESP on {url}\n"),

@@ -17,6 +17,7 @@ use crate::gateway::RunningGateway;
 use crate::parts::ServerParts;
 use crate::quota_journal::QuotaFiles;
 use crate::rule_sources::Reloader;
+use crate::signal_watch::SignalWatch;
 use tollgate_config::{Config, Durability};
 use tollgate_net::tls::Tls;
 use tollgate_service::store::{ConfiguredStore, SecretAgreement};
@@ -37,6 +38,7 @@ pub(crate) struct Upkeep {
     pub(crate) tls: Vec<Arc<Tls>>,
     /// Notified by SIGHUP.
     pub(crate) reload: Arc<Notify>,
+    pub(crate) watch: SignalWatch,
 }
 
 impl Upkeep {
@@ -51,7 +53,7 @@ impl Upkeep {
         tokio::join!(store_upkeep, control_plane.run(), self.run_checks());
     }
 
-    async fn run_checks(self) {
+    async fn run_checks(mut self) {
         let mut ticks = interval(CHECK_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
@@ -60,6 +62,7 @@ impl Upkeep {
             tokio::select! {
                 _ = ticks.tick() => {
                     self.parts.engine.store().sweep();
+                    self.watch.tick();
                     self.check_secret(&throttle).await;
                     self.compare_rules(&throttle).await;
                     self.check_durability(&throttle);

@@ -178,7 +178,7 @@ tollgate_requests_denied_total{namespace="default",rule="posts",tier="free",mode
 tollgate_requests_invalid_total 1
 # HELP tollgate_shadow_denied Requests that a shadow rule would have denied
 # TYPE tollgate_shadow_denied counter
-tollgate_shadow_denied_total{namespace="default",rule="trial"} 1
+tollgate_shadow_denied_total{namespace="default",rule="trial",tier="free",mode="store"} 1
 # HELP tollgate_decision_seconds Time from a request to its decision
 # TYPE tollgate_decision_seconds histogram
 tollgate_decision_seconds_sum 0.0000015
@@ -207,6 +207,9 @@ tollgate_violations_written_total 0
 # HELP tollgate_violations_dropped Refusals not written down
 # TYPE tollgate_violations_dropped counter
 tollgate_violations_dropped_total 0
+# HELP tollgate_violations_waiting Rows of violations that wait for the database
+# TYPE tollgate_violations_waiting gauge
+tollgate_violations_waiting 0
 # HELP tollgate_keys Buckets in memory
 # TYPE tollgate_keys gauge
 tollgate_keys 5
@@ -228,7 +231,7 @@ tollgate_connections_refused_total{reason="proxy_header"} 0
 # HELP tollgate_http_requests HTTP requests answered
 # TYPE tollgate_http_requests counter
 tollgate_http_requests_total{path="/v1/check",status="200"} 1
-tollgate_http_requests_total{path="__other__",status="__other__"} 1
+tollgate_http_requests_total{path="__other__",status="418"} 1
 # HELP tollgate_grpc_requests Calls by gRPC answered
 # TYPE tollgate_grpc_requests counter
 # HELP tollgate_resp_commands RESP commands answered
@@ -302,15 +305,13 @@ fn prometheus_text_has_the_samples_of_openmetrics() {
 #[test]
 fn every_status_that_is_answered_is_told_apart() {
     let rig = rig(SMALL);
-    let answered =
-        [200, 400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 417, 429, 431, 500, 503, 505].map(|status: u16| {
-            rig.http.responded("/v1/check", status);
-            format!("tollgate_http_requests_total{{path=\"/v1/check\",status=\"{status}\"}}")
-        });
+    let samples_of = |status: u16| format!("tollgate_http_requests_total{{path=\"/v1/check\",status=\"{status}\"}}");
+    (0..=u16::MAX).for_each(|status| rig.http.responded("/v1/check", status));
     let samples = rig.samples();
-    for series in answered {
-        assert_eq!(samples.get(&series), Some(&1.0), "{series}");
+    for status in 100..600 {
+        assert_eq!(samples.get(&samples_of(status)), Some(&1.0), "{status}");
     }
+    assert!([0, 99, 600, u16::MAX].iter().all(|status| !samples.contains_key(&samples_of(*status))), "none is one");
 }
 
 #[test]

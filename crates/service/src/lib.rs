@@ -21,6 +21,7 @@ pub mod api_keys;
 pub mod auth_throttle;
 pub mod check_request;
 pub mod data_tokens;
+mod events;
 pub mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -33,8 +34,6 @@ pub mod plans;
 mod quota_marks;
 pub mod receipt_sealer;
 pub mod refusal;
-pub mod render;
-mod reply;
 mod reported_marks;
 mod reservations;
 pub mod rls;
@@ -42,6 +41,7 @@ mod rls_cache;
 mod rls_config;
 pub mod secrets;
 mod service;
+mod steady_refusals;
 pub mod store;
 mod throttle;
 mod usage;
@@ -49,6 +49,7 @@ pub mod usage_history;
 pub mod violations;
 
 pub use check_request::CheckRequest;
+pub use events::{EventKind, EventQueue, OperatorEvent};
 pub use explain::Unexplained;
 pub use health::HealthDetail;
 pub use held::{HeldAmounts, HeldRequest};
@@ -56,11 +57,14 @@ pub use observer::ServiceObserver;
 pub use quota_marks::QuotaMarks;
 pub use receipt_sealer::Sealer;
 pub use refusal::ApiError;
-pub use reply::{HeaderFields, Reply};
 pub use reservations::{Extended, SignedReceipt};
 pub use rls_cache::RlsLocalCache;
 pub use service::{IN_BATCHES_MAX, PendingCheck, Service, ServiceConfig};
+pub use steady_refusals::SteadyRefusals;
 pub use throttle::PipelinedCharge;
+/// Renders decisions.
+pub use tollgate_render as render;
+pub use tollgate_render::{HeaderFields, Reply};
 pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.

@@ -9,6 +9,7 @@ use tollgate_store::StoreError;
 use tollgate_telemetry::{DecisionLog, DecisionMetrics};
 
 use crate::quota_marks::QuotaMarks;
+use crate::steady_refusals::SteadyRefusals;
 use crate::usage_history::UsageTracker;
 use crate::violations::Violations;
 
@@ -20,12 +21,13 @@ pub struct ServiceObserver {
     violations: Option<Arc<Violations>>,
     quota_marks: Option<Arc<QuotaMarks>>,
     usage: Option<Arc<UsageTracker>>,
+    steady_refusals: Option<Arc<SteadyRefusals>>,
 }
 
 impl ServiceObserver {
     /// An observer for an engine; without a log, decisions are only counted.
     pub fn new(metrics: Arc<DecisionMetrics>, decisions: Option<DecisionLog>) -> ServiceObserver {
-        ServiceObserver { metrics, decisions, violations: None, quota_marks: None, usage: None }
+        ServiceObserver { metrics, decisions, violations: None, quota_marks: None, usage: None, steady_refusals: None }
     }
 
     /// Also reports the marks of quotas.
@@ -36,6 +38,11 @@ impl ServiceObserver {
     /// Also notes the usage of quotas, for its history.
     pub fn with_usage(self, usage: Arc<UsageTracker>) -> ServiceObserver {
         ServiceObserver { usage: Some(usage), ..self }
+    }
+
+    /// Also notices clients that are refused minute after minute.
+    pub fn with_steady_refusals(self, steady_refusals: Arc<SteadyRefusals>) -> ServiceObserver {
+        ServiceObserver { steady_refusals: Some(steady_refusals), ..self }
     }
 
     /// Also counts violations.
@@ -53,6 +60,9 @@ impl Observer for ServiceObserver {
         }
         if let Some(violations) = &self.violations {
             violations.decided(requests, decision);
+        }
+        if let Some(steady_refusals) = &self.steady_refusals {
+            steady_refusals.decided(requests, decision);
         }
         if let Some(quota_marks) = &self.quota_marks {
             quota_marks.decided(requests, decision, charges);

@@ -7,13 +7,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde_json::json;
 use tollgate_core::{Charge, Digest, Request, Time};
 use tollgate_engine::{DecidedBy, Decision, Settlement, UnitChange};
 use tollgate_ruleset::Rule;
 use tollgate_telemetry::{MetricFamilies, MetricsPage};
 
+use crate::events::{EventKind, EventQueue, OperatorEvent};
 use crate::reported_marks::{ReachedMark, ReportedMarks};
 use crate::violations::{KeyHashing, client_text};
 
@@ -26,6 +29,7 @@ pub struct QuotaMarks {
     hashing: KeyHashing,
     counts: Mutex<BTreeMap<MarkLabels, u64>>,
     reported: Mutex<ReportedMarks>,
+    events: Arc<EventQueue>,
 }
 
 /// Labels of the counter.
@@ -50,7 +54,17 @@ struct RecordedCharge {
 impl QuotaMarks {
     /// Names clients in the log as digests under `site_key`.
     pub fn new(site_key: &[u8]) -> QuotaMarks {
-        QuotaMarks { hashing: KeyHashing::hashed(site_key), counts: Mutex::default(), reported: Mutex::default() }
+        QuotaMarks {
+            hashing: KeyHashing::hashed(site_key),
+            counts: Mutex::default(),
+            reported: Mutex::default(),
+            events: Arc::default(),
+        }
+    }
+
+    /// Also tells webhooks.
+    pub fn with_events(self, events: Arc<EventQueue>) -> QuotaMarks {
+        QuotaMarks { events, ..self }
     }
 
     /// Reports every mark that the charges of a decision crossed. The next step of a reservation has no request: its
@@ -69,7 +83,7 @@ impl QuotaMarks {
             let (bucket, end, units) = (charge.bucket, outcome.stamp, outcome.granted);
             let recorded = RecordedCharge { bucket, end, units, used: outcome.used, limit: outcome.limit };
             let request = requests.get(usize::from(ruling.request));
-            self.charged(rule, &recorded, || request.map(|request| self.hashing.of(&client_text(request))));
+            self.charged(rule, &recorded, || request.map(client_text));
         }
     }
 
@@ -97,7 +111,17 @@ impl QuotaMarks {
                 continue;
             }
             let (namespace, rule, client) = (rule.namespace.as_str(), rule.name.as_str(), client());
-            tracing::info!(namespace, rule, client, percent, used, limit, "quota mark reached");
+            let hashed = client.as_ref().map(|client| self.hashing.of(client));
+            tracing::info!(namespace, rule, client = hashed, percent, used, limit, "quota mark reached");
+            self.events.push(|| OperatorEvent {
+                namespace: Some(namespace.to_owned()),
+                rule: Some(rule.to_owned()),
+                client,
+                occasion: format!("{:016x}{:016x} {} {percent} {mark}", bucket.0[0], bucket.0[1], end.nanos()),
+                summary: format!("{percent} % of the quota {rule} are used: {used} of {limit}."),
+                data: json!({ "percent": percent, "used": used, "limit": limit }),
+                ..OperatorEvent::of(EventKind::QuotaMark)
+            });
             self.count(MarkLabels { namespace: namespace.to_owned(), rule: rule.to_owned(), percent });
         }
     }
@@ -130,8 +154,6 @@ impl MetricFamilies for QuotaMarks {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tollgate_core::{Attribute, ManualClock, Secret, Span};
     use tollgate_engine::{Engine, Extension, Reservation};
     use tollgate_ruleset::{CompileOptions, RuleSet};

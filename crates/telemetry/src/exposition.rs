@@ -84,9 +84,35 @@ pub(super) fn to_text(openmetrics: &str) -> String {
     text
 }
 
+/// The prefix of all names of our own.
+const OWN_PREFIX: &str = "tollgate_";
+
+/// The same page without the prefix of our own names. Names of `process_` and of other programs stay.
+pub(super) fn without_prefix(text: &str) -> String {
+    let mut bare = String::with_capacity(text.len());
+    for line in text.lines() {
+        let before =
+            ["# HELP ", "# TYPE ", "# UNIT "].into_iter().find(|before| line.starts_with(before)).unwrap_or("");
+        let rest = line.get(before.len()..).unwrap_or_default();
+        bare += before;
+        bare += rest.strip_prefix(OWN_PREFIX).unwrap_or(rest);
+        bare.push('\n');
+    }
+    bare
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_our_own_names_lose_their_prefix_and_labels_stay() {
+        let page = "# HELP tollgate_rules Rules of tollgate_x.\n# TYPE tollgate_rules gauge\n\
+                    tollgate_rules{rule=\"tollgate_\"} 1\nprocess_open_fds 2\n# EOF\n";
+        let bare = "# HELP rules Rules of tollgate_x.\n# TYPE rules gauge\n\
+                    rules{rule=\"tollgate_\"} 1\nprocess_open_fds 2\n# EOF\n";
+        assert_eq!(without_prefix(page), bare);
+    }
 
     #[test]
     fn counts_under_the_names_of_envoyproxy_ratelimit_are_counters_in_text() {

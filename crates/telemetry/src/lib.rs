@@ -39,7 +39,7 @@ pub use metrics::DecisionMetrics;
 pub use page::{MetricFamilies, MetricsPage};
 pub use process::{PanicCounter, ProcessFamilies};
 pub use rls_stats::{RlsCallEnd, RlsCalls, RlsObservation, RlsStats};
-pub use scrape::Scrape;
+pub use scrape::{MetricNames, Scrape};
 pub use series::OTHER;
 pub use store_figures::{NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading};
 pub use timestamp::{common_log_time, rfc3339};

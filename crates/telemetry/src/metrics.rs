@@ -12,7 +12,7 @@ use tollgate_ruleset::RuleSet;
 use crate::counter::Counter;
 use crate::latency::StripedHistogram;
 use crate::page::{MetricFamilies, MetricsPage};
-use crate::series::{GenerationSeries, RuleSeries, SeriesKind, SeriesLabels, SeriesRegistry};
+use crate::series::{GenerationSeries, SeriesKind, SeriesLabels, SeriesRegistry};
 
 /// Decision counts of one server.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct DecisionMetrics {
     adopting: Mutex<()>,
     invalid: Counter,
     store_failures: Counter,
+    /// Requests denied, by whichever rule.
+    denials: Counter,
     /// Steps of reservations: granted, and denied.
     extensions: [Counter; 2],
     fallback: [Counter; FallbackPolicy::ALL.len()],
@@ -73,6 +75,7 @@ impl Default for DecisionMetrics {
             adopting: Mutex::default(),
             invalid: Counter::default(),
             store_failures: Counter::default(),
+            denials: Counter::default(),
             extensions: [Counter::default(), Counter::default()],
             fallback: FallbackPolicy::ALL.map(|_| Counter::default()),
             latency: StripedHistogram::default(),
@@ -90,6 +93,21 @@ impl DecisionMetrics {
     #[inline]
     pub fn observe_latency(&self, span: Span) {
         self.latency.observe(span);
+    }
+
+    /// Decisions so far, invalid requests included.
+    pub fn decisions(&self) -> u64 {
+        self.latency.snapshot().count
+    }
+
+    /// Requests denied so far.
+    pub fn denials(&self) -> u64 {
+        self.denials.sum()
+    }
+
+    /// Decisions made by policy so far, because the store was away.
+    pub fn fallbacks(&self) -> u64 {
+        self.fallback.iter().map(Counter::sum).sum()
     }
 
     /// Counts a step of a reservation. It is not a request, so it is not among those allowed and denied.
@@ -127,10 +145,14 @@ impl DecisionMetrics {
             let series = deciding.unwrap_or_else(|| current.undecided(request.namespace));
             let tier = current.tier(decision.rules().tier_of(request));
             current.count(&self.registry, series, kind, tier, decision.decided_by);
+            if kind == SeriesKind::Denied {
+                self.denials.add_one();
+            }
         }
-        for ruling in shadow_denials(requests, decision) {
+        for (ruling, request) in shadow_denials(requests, decision) {
             if let Some(series) = current.rule(ruling.rule) {
-                series.count_shadow(&self.registry);
+                let tier = current.tier(decision.rules().tier_of(request));
+                current.count(&self.registry, series, SeriesKind::ShadowDenied, tier, ruling.decided_by);
             }
         }
     }
@@ -159,8 +181,11 @@ impl DecisionMetrics {
                 None => current.count(registry, current.undecided(request.namespace), kind, tier, mode),
             }
         }
-        let shadows = shadow_denials(requests, decision).filter_map(|ruling| decision.rule(ruling));
-        shadows.for_each(|rule| RuleSeries::of(rule).count_shadow(registry));
+        for (ruling, request) in shadow_denials(requests, decision) {
+            let Some(rule) = decision.rule(ruling) else { continue };
+            let tier = current.tier(decision.rules().tier_of(request));
+            current.count_by_name(registry, rule, SeriesKind::ShadowDenied, tier, ruling.decided_by);
+        }
     }
 
     #[cold]
@@ -212,10 +237,7 @@ impl EncodeLabelSet for RuleLabels {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
         let SeriesLabels { namespace, rule, tier, mode, .. } = &self.0;
         [("namespace", &**namespace), ("rule", &**rule)].encode(encoder)?;
-        match mode.map(DecidedBy::name) {
-            Some(mode) => [("tier", &**tier), ("mode", mode)].encode(encoder),
-            None => Ok(()),
-        }
+        [("tier", &**tier), ("mode", mode.name())].encode(encoder)
     }
 }
 
@@ -224,8 +246,12 @@ fn is_counted(request: &Request<'_>) -> bool {
     !matches!(request.purpose, Purpose::Peek | Purpose::Mention)
 }
 
-/// Rulings of shadow rules that would have denied counted requests.
-fn shadow_denials<'a>(requests: &'a [Request<'_>], decision: &'a Decision) -> impl Iterator<Item = &'a Ruling> {
+/// Rulings of shadow rules that would have denied counted requests, with these.
+fn shadow_denials<'a, 'r>(
+    requests: &'a [Request<'r>],
+    decision: &'a Decision,
+) -> impl Iterator<Item = (&'a Ruling, &'a Request<'r>)> {
     let refused = decision.rulings().iter().filter(|ruling| !ruling.enforced && ruling.refused());
-    refused.filter(|ruling| requests.get(usize::from(ruling.request)).is_some_and(is_counted))
+    let asked = refused.filter_map(|ruling| Some((ruling, requests.get(usize::from(ruling.request))?)));
+    asked.filter(|(_, request)| is_counted(request))
 }

@@ -31,14 +31,14 @@ pub(super) enum SeriesKind {
     ShadowDenied,
 }
 
-/// The labels of one series. Tier and mode are empty for shadow rules.
+/// The labels of one series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SeriesLabels {
     pub(super) kind: SeriesKind,
     pub(super) namespace: Arc<str>,
     pub(super) rule: Arc<str>,
     pub(super) tier: Arc<str>,
-    pub(super) mode: Option<DecidedBy>,
+    pub(super) mode: DecidedBy,
 }
 
 /// All series.
@@ -104,7 +104,6 @@ pub(super) struct RuleSeries {
     subject: SeriesSubject,
     /// By tier; made when the rule first decides.
     tiers: OnceLock<Box<[TierSeries]>>,
-    shadow: OnceLock<Arc<Counter>>,
 }
 
 /// What a series is about. Names are copied with the first count: most rules never decide.
@@ -115,8 +114,11 @@ enum SeriesSubject {
     Namespace(Arc<str>),
 }
 
-/// The series of one rule and tier, by mode and outcome.
-type TierSeries = OnceLock<Box<[OnceLock<Arc<Counter>>; 2 * MODES]>>;
+/// The series of one rule and tier, by kind and mode.
+type TierSeries = OnceLock<Box<[OnceLock<Arc<Counter>>; KINDS * MODES]>>;
+
+/// The number of kinds.
+const KINDS: usize = 3;
 
 /// The number of modes.
 const MODES: usize = DecidedBy::ALL.len();
@@ -167,7 +169,7 @@ impl GenerationSeries {
     ) {
         let tiers = series.tiers.get_or_init(|| self.tiers.iter().map(|_| TierSeries::new()).collect());
         let row = tiers.get(tier.0).map(|row| row.get_or_init(Box::default));
-        let cell = row.and_then(|row| row.get(2 * (mode as usize) + usize::from(kind == SeriesKind::Denied)));
+        let cell = row.and_then(|row| row.get(kind as usize * MODES + mode as usize));
         if let Some(cell) = cell {
             cell.get_or_init(|| registry.counter(self.labels(series, kind, tier, mode))).add_one();
         }
@@ -175,7 +177,7 @@ impl GenerationSeries {
 
     fn labels(&self, series: &RuleSeries, kind: SeriesKind, tier: TierIndex, mode: DecidedBy) -> SeriesLabels {
         let tier = self.tiers.get(tier.0).cloned().unwrap_or_else(|| Arc::from(OTHER));
-        SeriesLabels { kind, namespace: series.namespace(), rule: series.rule(), tier, mode: Some(mode) }
+        SeriesLabels { kind, namespace: series.namespace(), rule: series.rule(), tier, mode }
     }
 
     /// Counts for a rule of another generation, by name; slower.
@@ -194,7 +196,7 @@ impl GenerationSeries {
 
 impl RuleSeries {
     fn new(subject: SeriesSubject) -> RuleSeries {
-        RuleSeries { subject, tiers: OnceLock::new(), shadow: OnceLock::new() }
+        RuleSeries { subject, tiers: OnceLock::new() }
     }
 
     pub(super) fn of(rule: &Rule) -> RuleSeries {
@@ -217,17 +219,5 @@ impl RuleSeries {
             SeriesSubject::Rule(rule) => Arc::from(&*rule.name),
             SeriesSubject::Namespace(_) => Arc::from(""),
         }
-    }
-
-    /// Counts a denial of a shadow rule.
-    pub(super) fn count_shadow(&self, registry: &SeriesRegistry) {
-        let labels = || SeriesLabels {
-            kind: SeriesKind::ShadowDenied,
-            namespace: self.namespace(),
-            rule: self.rule(),
-            tier: Arc::from(""),
-            mode: None,
-        };
-        self.shadow.get_or_init(|| registry.counter(labels())).add_one();
     }
 }

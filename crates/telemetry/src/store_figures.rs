@@ -40,6 +40,8 @@ pub struct ShardFigures {
     pub state: ShardState,
     /// Times the breaker opened.
     pub openings: u64,
+    /// How often each state began, in the order of [`ShardState::ALL`].
+    pub transitions: [u64; 3],
     /// Attempts to connect.
     pub connects: u64,
     /// Failed attempts.
@@ -81,6 +83,9 @@ pub enum ShardState {
 }
 
 impl ShardState {
+    /// All states, best first.
+    pub const ALL: [ShardState; 3] = [ShardState::Up, ShardState::Recovering, ShardState::Down];
+
     /// The name in responses and logs.
     pub const fn name(self) -> &'static str {
         match self {
@@ -98,6 +103,8 @@ pub struct NodeFigures {
     pub leases: u64,
     /// Units in them.
     pub units_held: u64,
+    /// Batches of units leased so far.
+    pub grants: u64,
     /// Units leased so far.
     pub units_granted: u64,
     /// Units spent.
@@ -189,6 +196,15 @@ impl StoreFigures {
             "0 asks the store, 1 tries whether it is back, 2 leaves it alone",
             breakers,
         )?;
+        let transitions = each().flat_map(|([shard], figures)| {
+            let states = ShardState::ALL.into_iter().zip(figures.transitions);
+            states.map(move |(state, count)| ([shard, ("to", state.name())], count))
+        });
+        page.counters(
+            "tollgate_redis_breaker_transitions",
+            "Changes of a breaker, by the state that began",
+            transitions,
+        )?;
         let errors = each().flat_map(|([shard], figures)| {
             figures.errors.iter().map(move |(class, count)| ([shard, ("error", *class)], *count))
         });
@@ -240,6 +256,7 @@ impl NodeFigures {
     fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         page.gauge("tollgate_leases", "Leases that this node may spend from", self.leases)?;
         page.gauge("tollgate_lease_units", "Units in the leases of this node", self.units_held)?;
+        page.counter("tollgate_lease_grants", "Batches of units leased", self.grants)?;
         page.counter("tollgate_lease_units_granted", "Units leased", self.units_granted)?;
         page.counter("tollgate_lease_units_spent", "Units of leases spent", self.units_spent)?;
         page.counter("tollgate_lease_units_returned", "Units of leases given back", self.units_returned)?;
@@ -277,6 +294,7 @@ mod tests {
             address: address.to_owned(),
             state,
             openings: first,
+            transitions: [first, 0, first + 9],
             connects: first + 1,
             connect_failures: 0,
             broken: 0,
@@ -317,6 +335,8 @@ mod tests {
             "tollgate_redis_breaker{shard=\"0\",address=\"a:1\"} 0",
             "tollgate_redis_breaker{shard=\"1\",address=\"b:2\"} 2",
             "tollgate_redis_breaker_openings_total{shard=\"0\"} 100",
+            "tollgate_redis_breaker_transitions_total{shard=\"1\",to=\"up\"} 200",
+            "tollgate_redis_breaker_transitions_total{shard=\"1\",to=\"down\"} 209",
             "tollgate_redis_connects_total{shard=\"0\"} 101",
             "tollgate_redis_connections_broken_total{shard=\"0\"} 0",
             "tollgate_redis_script_reloads_total{shard=\"0\"} 0",
@@ -333,6 +353,7 @@ mod tests {
             "tollgate_store_overcharged_total 4",
             "tollgate_leases 5",
             "tollgate_lease_units 6",
+            "tollgate_lease_grants_total 0",
             "tollgate_lease_units_stranded_total 0",
             "tollgate_deny_cache_hits_total 0",
             "tollgate_async_pending 0",

@@ -57,4 +57,5 @@ const COMMANDS: &str = "
     tokens tokens-create tokens-list tokens-revoke
     usage usage-history
     violations violations-list violations-top
+    webhooks webhooks-create webhooks-delete webhooks-deliveries webhooks-list webhooks-test
 ";

@@ -5,29 +5,32 @@ use std::sync::OnceLock;
 
 use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage, OTHER};
 
-/// Statuses with their own label, sorted for the binary search. All others share one.
-const STATUSES: [u16; 22] =
-    [200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422, 429, 431, 500, 503, 505];
+/// The first status; each has its own label.
+const FIRST_STATUS: u16 = 100;
+/// The number of statuses. The server decides which ones are answered, so few are ever counted.
+const STATUSES: usize = 500;
 
 /// Counts responses by path and status.
 #[derive(Debug)]
 pub struct HttpMetrics {
     paths: Vec<&'static str>,
-    responses: Vec<OnceLock<Counter>>,
+    /// By path, then by status; made when a path is first answered.
+    responses: Vec<OnceLock<Box<[OnceLock<Counter>]>>>,
 }
 
 impl HttpMetrics {
     /// Counts for these paths; all other paths share one label.
     pub fn new(paths: Vec<&'static str>) -> HttpMetrics {
-        let cells = (paths.len() + 1) * (STATUSES.len() + 1);
-        HttpMetrics { paths, responses: (0..cells).map(|_| OnceLock::new()).collect() }
+        let responses = (0..=paths.len()).map(|_| OnceLock::new()).collect();
+        HttpMetrics { paths, responses }
     }
 
     /// Counts a response.
     pub fn responded(&self, path: &str, status: u16) {
         let path = self.paths.iter().position(|known| *known == path).unwrap_or(self.paths.len());
-        let status = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
-        if let Some(counter) = self.responses.get(path * (STATUSES.len() + 1) + status) {
+        let Some(statuses) = self.responses.get(path) else { return };
+        let statuses = statuses.get_or_init(|| (0..STATUSES).map(|_| OnceLock::new()).collect());
+        if let Some(counter) = statuses.get(usize::from(status.wrapping_sub(FIRST_STATUS))) {
             counter.get_or_init(Counter::default).add_one();
         }
     }
@@ -35,12 +38,12 @@ impl HttpMetrics {
 
 impl MetricFamilies for HttpMetrics {
     fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
-        let width = STATUSES.len() + 1;
-        let counted = self.responses.iter().enumerate().filter_map(|(cell, count)| Some((cell, count.get()?.sum())));
-        let labelled = counted.map(|(cell, count)| {
-            let path = self.paths.get(cell / width).copied().unwrap_or(OTHER);
-            let status = STATUSES.get(cell % width).map_or(OTHER.to_owned(), u16::to_string);
-            ([("path", path.to_owned()), ("status", status)], count)
+        let paths = self.paths.iter().copied().chain([OTHER]).zip(&self.responses);
+        let answered = paths.filter_map(|(path, statuses)| Some((path, statuses.get()?)));
+        let labelled = answered.flat_map(|(path, statuses)| {
+            let counted =
+                (FIRST_STATUS..).zip(statuses).filter_map(|(status, count)| Some((status, count.get()?.sum())));
+            counted.map(move |(status, count)| ([("path", path.to_owned()), ("status", status.to_string())], count))
         });
         page.counters("tollgate_http_requests", "HTTP requests answered", labelled)
     }

@@ -122,6 +122,7 @@ fn filter(call: &AdminCall<'_>) -> RuleFilter {
         client_key: query.owned("client_key"),
         name: query.owned("name"),
         enabled: query.flag("enabled"),
+        search: query.owned("search"),
     }
 }
 
@@ -144,7 +145,7 @@ impl<'a> ListedRule<'a> {
 
 /// Applies the filter of the database.
 fn fits(rule: &ListedRule<'_>, filter: &RuleFilter) -> bool {
-    let RuleFilter { namespaces, endpoint, tier, client_key, name, enabled } = filter;
+    let RuleFilter { namespaces, endpoint, tier, client_key, name, enabled, search } = filter;
     let condition = |attribute: &str| rule.document.get("match").and_then(|conditions| conditions.get(attribute));
     let asks_for = |attribute: &str, wanted: &Option<String>| {
         wanted.as_deref().is_none_or(|wanted| match condition(attribute) {
@@ -159,4 +160,18 @@ fn fits(rule: &ListedRule<'_>, filter: &RuleFilter) -> bool {
         && asks_for("client_key", client_key)
         && name.as_ref().is_none_or(|name| rule.names.contains(&name.as_str()))
         && enabled.is_none_or(|enabled| enabled)
+        && search.as_deref().is_none_or(|search| contains(rule, search))
+}
+
+/// True if the text is in the id, the name or the endpoint, in any case.
+fn contains(rule: &ListedRule<'_>, search: &str) -> bool {
+    let search = search.to_lowercase();
+    let endpoint = rule.document.get("match").and_then(|conditions| conditions.get("endpoint"));
+    let is_in = |text: &str| text.to_lowercase().contains(&search);
+    let endpoints = match endpoint {
+        Some(Value::Array(items)) => items.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
+    };
+    rule.names.iter().any(|name| is_in(name)) || endpoints.iter().filter_map(Value::as_str).any(is_in)
 }

@@ -20,6 +20,7 @@ const FILTERS: &[Parameter] = &[
     text("tier", "That ask for this tier, alone or among others."),
     text("client_key", "For this client."),
     text("name", "Of this name."),
+    text("search", "With this text in the id, the name or the endpoint, in any case."),
     parameter("enabled", ParameterKind::Flag, "On or off."),
     parameter("source", ParameterKind::OneOf(&["database", "file", "envoy"]), "Where they come from."),
     LIMIT,

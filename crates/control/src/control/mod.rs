@@ -3,6 +3,7 @@
 mod api_keys;
 mod audit;
 mod clients;
+mod deliveries;
 mod generation_listener;
 mod grants;
 mod history;
@@ -18,11 +19,13 @@ mod sql_edits;
 mod tokens;
 mod unaudited;
 mod violations;
+mod webhooks;
 mod write;
 
 pub use api_keys::{ApiKeyDraft, ApiKeyFilter, LoadedApiKeys};
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
+pub use deliveries::{DeliveryAttempt, DeliveryDraft, WaitingDeliveries};
 pub use generation_listener::GenerationListener;
 pub use grants::GrantFilter;
 pub use mode::FleetState;
@@ -32,6 +35,7 @@ pub use rules::RuleFilter;
 pub use snapshot::{ChangedKeys, Quarantined, Snapshot};
 pub use tokens::TokenDraft;
 pub use violations::{GroupBy, Offender, Violation, ViolationFilter, ViolationRecord};
+pub use webhooks::WebhookDraft;
 
 use std::sync::Arc;
 

@@ -20,6 +20,8 @@ pub struct RuleFilter {
     pub name: Option<String>,
     /// Enabled or disabled.
     pub enabled: Option<bool>,
+    /// With this text in the id, the name or the endpoint, in any case.
+    pub search: Option<String>,
 }
 
 impl Control {
@@ -28,7 +30,7 @@ impl Control {
         let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
         sql.and(" WHERE TRUE", []);
         sql.and_in("namespace", filter.namespaces.as_deref());
-        let [endpoint, tier, client_key] = match self.pool().connections {
+        let [endpoint, tier, client_key, search] = match self.pool().connections {
             Connections::Sqlite { .. } => SQLITE,
             Connections::Postgres(_) => POSTGRES,
         };
@@ -37,6 +39,9 @@ impl Control {
         }
         if let Some(value) = &filter.client_key {
             sql.and(client_key, [value.into(), value.into()]);
+        }
+        if let Some(value) = &filter.search {
+            sql.and(search, [value.into(), value.into(), value.into()]);
         }
         sql.and_if(tier, filter.tier.as_ref());
         sql.and_if(" AND name = ?", filter.name.as_ref());
@@ -51,17 +56,21 @@ impl Control {
     }
 }
 
-/// Conditions on endpoint, tier and client: in their own column, or alone or among others in `match`. Text in SQLite
+/// Conditions on endpoint, tier and client, and the search: in their own column, or alone or among others in `match`. Text in SQLite
 /// that is not JSON matches nothing.
-const SQLITE: [&str; 3] = [
+const SQLITE: [&str; 4] = [
     " AND (endpoint = ? OR CASE WHEN json_valid(\"match\") THEN \
      EXISTS (SELECT 1 FROM json_each(\"match\", '$.endpoint') WHERE value = ?) END)",
     " AND CASE WHEN json_valid(\"match\") THEN EXISTS (SELECT 1 FROM json_each(\"match\", '$.tier') WHERE value = ?) END",
     " AND (client_key = ? OR CASE WHEN json_valid(\"match\") THEN \
      EXISTS (SELECT 1 FROM json_each(\"match\", '$.client_key') WHERE value = ?) END)",
+    " AND (instr(lower(rule_id), lower(?)) > 0 OR instr(lower(name), lower(?)) > 0 \
+     OR instr(lower(coalesce(endpoint, '')), lower(?)) > 0)",
 ];
-const POSTGRES: [&str; 3] = [
+const POSTGRES: [&str; 4] = [
     " AND (endpoint = ? OR \"match\" -> 'endpoint' @> to_jsonb(CAST(? AS TEXT)))",
     " AND \"match\" -> 'tier' @> to_jsonb(CAST(? AS TEXT))",
     " AND (client_key = ? OR \"match\" -> 'client_key' @> to_jsonb(CAST(? AS TEXT)))",
+    " AND (strpos(lower(rule_id), lower(?)) > 0 OR strpos(lower(name), lower(?)) > 0 \
+     OR strpos(lower(coalesce(endpoint, '')), lower(?)) > 0)",
 ];

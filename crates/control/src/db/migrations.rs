@@ -61,6 +61,11 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0009_keys.sql"),
         include_str!("../../migrations/postgres/0009_keys.sql"),
     ),
+    (
+        "webhooks",
+        include_str!("../../migrations/sqlite/0010_webhooks.sql"),
+        include_str!("../../migrations/postgres/0010_webhooks.sql"),
+    ),
 ];
 
 /// Not sqlx's default, which another program may use in the same database.

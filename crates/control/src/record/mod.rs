@@ -18,6 +18,7 @@ mod rule_mode;
 mod rule_row;
 mod stored_record;
 mod token;
+mod webhook;
 
 pub(crate) use client::client_plans;
 pub(crate) use columns::RuleColumns;
@@ -35,3 +36,4 @@ pub use plan_rules::{PlanRuleRecord, plan_rules, plan_warnings};
 pub use rule::{RuleDraft, RuleRecord, rule_warnings};
 pub use rule_mode::{RuleModeDraft, RuleModeRecord};
 pub use token::{Role, TokenRecord};
+pub use webhook::{DeliveryRecord, DeliveryState, WebhookRecord};

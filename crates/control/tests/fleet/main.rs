@@ -10,3 +10,4 @@ mod mode;
 mod tokens;
 mod usage;
 mod violations;
+mod webhooks;

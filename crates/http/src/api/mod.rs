@@ -15,6 +15,7 @@ mod batch;
 mod errors;
 mod explain;
 mod health;
+mod openapi;
 mod reserve;
 mod rls_json;
 mod route;
@@ -32,6 +33,7 @@ use tollgate_service::render::{self, Dialect, Media, ResponseOptions};
 use tollgate_service::{ApiError, CheckRequest, Decision, PendingCheck, Reply, Service};
 use tollgate_web::{Handler, Head, HttpError, HttpMetrics, PendingResponse, check_encoding, request_timeout};
 
+pub use self::openapi::TEXT as OPENAPI;
 pub use self::route::Route;
 pub use self::usage::UsageQuery;
 
@@ -314,6 +316,7 @@ impl DataApi {
             Route::Usage => errors::NO_SUCH_PATH.write(reply), // has a query: see `usage`
             Route::Live => write_json(200, "{\"live\":true}", reply),
             Route::Ready => self.ready(reply).await,
+            Route::OpenApi => write_json(200, openapi::TEXT, reply),
         }
     }
 

@@ -33,6 +33,8 @@ pub enum Route {
     Live,
     /// Readiness: this node accepts requests.
     Ready,
+    /// The description of this API.
+    OpenApi,
 }
 
 impl Route {
@@ -52,6 +54,7 @@ impl Route {
         "/healthcheck",
         "/live",
         "/ready",
+        "/openapi.json",
     ];
 
     /// The route of a path.
@@ -72,6 +75,7 @@ impl Route {
             "/healthcheck" => Route::RlsHealth,
             "/live" => Route::Live,
             "/ready" => Route::Ready,
+            "/openapi.json" => Route::OpenApi,
             _ => return None,
         })
     }
@@ -93,16 +97,17 @@ impl Route {
             Route::RlsHealth => "/healthcheck",
             Route::Live => "/live",
             Route::Ready => "/ready",
+            Route::OpenApi => "/openapi.json",
         }
     }
 
     /// True for GET routes, which change nothing.
     pub const fn is_read_only(self) -> bool {
-        matches!(self, Route::Live | Route::Ready | Route::RlsHealth | Route::Usage)
+        matches!(self, Route::Live | Route::Ready | Route::RlsHealth | Route::Usage | Route::OpenApi)
     }
 
     /// True for routes that need no token.
     pub const fn is_public(self) -> bool {
-        matches!(self, Route::Live | Route::Ready | Route::RlsHealth)
+        matches!(self, Route::Live | Route::Ready | Route::RlsHealth | Route::OpenApi)
     }
 }

@@ -12,7 +12,7 @@ use crate::rig::{Answer, Rig};
 fn needed(endpoint: &AdminEndpoint) -> Option<Role> {
     match (endpoint.method, endpoint.path) {
         (_, "/openapi.json" | "/docs" | "/docs/style.css" | "/docs/script.js") => None,
-        (_, path) if path.starts_with("/v1/tokens") => Some(Role::Admin),
+        (_, path) if path.starts_with("/v1/tokens") || path.starts_with("/v1/webhooks") => Some(Role::Admin),
         (HttpMethod::Put, "/v1/mode") => Some(Role::OnCall),
         (HttpMethod::Put | HttpMethod::Delete, "/v1/rules/{rule_id}/mode") => Some(Role::OnCall),
         (_, "/v1/audit/verify") => Some(Role::Admin),
@@ -100,7 +100,7 @@ fn path(endpoint: &AdminEndpoint) -> String {
         "{grant_id}" => "fixture",
         "{client_key}" => "key:fixture",
         "{generation}" => "1",
-        "{token_id}" | "{key_id}" => "nobody",
+        "{token_id}" | "{key_id}" | "{webhook_id}" => "nobody",
         part => part,
     };
     let path = endpoint.path.split('/').map(fill).collect::<Vec<&str>>().join("/");
@@ -141,6 +141,7 @@ fn body(endpoint: &AdminEndpoint, until: &str) -> (&'static str, String) {
         "PlanBody" | "PlanPatch" => json!({ "description": "other" }),
         "TokenInput" => json!({ "name": "made", "role": "viewer", "namespaces": ["other"] }),
         "KeyInput" => json!({ "client_key": "key:new" }),
+        "WebhookInput" => json!({ "url": "https://hooks.example.com/x" }),
         "KeyRotation" => json!({ "overlap": "1h" }),
         "ModeInput" | "RuleModeInput" => json!({ "mode": "enforce" }),
         "ExplainInput" => json!({ "client_key": "user:1" }),

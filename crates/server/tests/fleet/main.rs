@@ -7,8 +7,10 @@
 mod rig;
 
 mod log;
+mod monitoring;
 mod node;
 mod reservations;
 mod shared;
 mod start;
 mod trouble;
+mod webhooks;

@@ -40,6 +40,7 @@ fn shard((health, stats): (Health, PrimaryStats)) -> ShardFigures {
         address: health.address.to_string(),
         state: state(health.phase),
         openings: stats.openings,
+        transitions: stats.transitions,
         connects: stats.connects,
         connect_failures: stats.connect_failures,
         broken: stats.broken,
@@ -71,6 +72,7 @@ fn own(stats: &FleetStats) -> NodeFigures {
     NodeFigures {
         leases: stats.leases as u64,
         units_held: stats.lease_held,
+        grants: stats.lease_grants,
         units_granted: stats.lease_granted,
         units_spent: stats.lease_spent,
         units_returned: stats.lease_returned,

@@ -1,6 +1,6 @@
 //! The client and the path of a denied request, as rows store them.
 
-use tollgate_core::{Attribute, Request};
+use tollgate_core::{Attribute, KeyHasher, Request};
 use tollgate_rules::path::{Endpoint, EscapedSlash};
 
 /// Stands for a client or path that the request does not name.
@@ -10,7 +10,7 @@ const BYTES_MAX: usize = 1024;
 
 /// The client in parts, so that a look-up allocates nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ViolationClient<'a> {
+pub(crate) struct ViolationClient<'a> {
     /// `key:`, `user:`, `ip:`, `org:`, or nothing.
     pub(super) kind: &'static str,
     pub(super) value: &'a str,
@@ -21,7 +21,7 @@ pub(super) struct ViolationClient<'a> {
 impl<'a> ViolationClient<'a> {
     /// The `client_key`, or else the most specific attribute of the request. `client_key: "user:42"` and `user_id:
     /// "42"` are the same client. A request of Envoy is identified by its descriptor.
-    pub(super) fn of(request: &Request<'a>) -> ViolationClient<'a> {
+    pub(crate) fn of(request: &Request<'a>) -> ViolationClient<'a> {
         const KINDS: [(&str, Attribute); 4] = [
             ("key:", Attribute::ApiKey),
             ("user:", Attribute::UserId),
@@ -38,8 +38,23 @@ impl<'a> ViolationClient<'a> {
         known.unwrap_or(ViolationClient { kind: "", value: nameless, descriptors: request.custom })
     }
 
+    /// True if the request names none.
+    pub(crate) fn is_unknown(self) -> bool {
+        self.kind.is_empty() && self.value == NO_CLIENT && self.descriptors.is_empty()
+    }
+
+    /// Adds it to a digest, without an allocation.
+    pub(crate) fn hash(self, hasher: &mut KeyHasher) {
+        hasher.part(self.kind.as_bytes());
+        hasher.part(self.value.as_bytes());
+        for (name, value) in self.descriptors {
+            hasher.part(name.as_bytes());
+            hasher.part(value.as_bytes());
+        }
+    }
+
     /// The whole key; a descriptor as `name=value,name=value`.
-    pub(super) fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         let mut text = self.kind.to_owned();
         text.push_str(shortened(self.value));
         for (index, (name, value)) in self.descriptors.iter().enumerate() {

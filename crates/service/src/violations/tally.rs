@@ -88,13 +88,9 @@ impl Violations {
         let minute = decision.wall.nanos() / MINUTE_NANOS;
         let client = ViolationClient::of(request);
         let mut hasher = self.hasher;
-        for part in [&rule.namespace, &rule.name, client.kind, client.value] {
-            hasher.part(part.as_bytes());
-        }
-        for (name, value) in client.descriptors {
-            hasher.part(name.as_bytes());
-            hasher.part(value.as_bytes());
-        }
+        hasher.part(rule.namespace.as_bytes());
+        hasher.part(rule.name.as_bytes());
+        client.hash(&mut hasher);
         hasher.part(&minute.to_le_bytes());
         hasher.part(&[u8::from(ruling.enforced)]);
         let digest = hasher.finish();

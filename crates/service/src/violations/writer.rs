@@ -97,6 +97,11 @@ impl ViolationWriter {
     /// Writes what was counted since, and what could not be written before.
     pub async fn write(&mut self) {
         self.collect_counts();
+        self.write_rows().await;
+        self.config.metrics.waiting(self.waiting.len());
+    }
+
+    async fn write_rows(&mut self) {
         while !self.waiting.is_empty() {
             let batch: Vec<Violation> = self.waiting.values().take(ROWS_AT_ONCE).cloned().collect();
             let refusals = count(batch.iter().map(|violation| violation.refused).sum());

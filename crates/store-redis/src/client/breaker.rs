@@ -10,7 +10,7 @@
 //!
 //! [`Breaker`] is pure: the caller passes in time and random numbers. Tasks share it by an `AtomicBreaker`.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tollgate_core::{Span, Time};
@@ -48,6 +48,11 @@ pub enum Phase {
     Recovering,
     /// Only probes.
     Open,
+}
+
+impl Phase {
+    /// All phases, best first.
+    pub const ALL: [Phase; 3] = [Phase::Closed, Phase::Recovering, Phase::Open];
 }
 
 /// The breaker of one server.
@@ -211,13 +216,19 @@ const OPEN: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct AtomicBreaker {
     phase: AtomicU8,
+    /// How often each phase began, in the order of [`Phase::ALL`].
+    transitions: [AtomicU64; 3],
     inside: Mutex<(Breaker, StoreError)>,
 }
 
 impl AtomicBreaker {
     pub(crate) fn new(now: Time) -> AtomicBreaker {
         let never = error(StoreErrorKind::Unavailable, "");
-        AtomicBreaker { phase: AtomicU8::new(CLOSED), inside: Mutex::new((Breaker::new(now), never)) }
+        AtomicBreaker {
+            phase: AtomicU8::new(CLOSED),
+            transitions: Default::default(),
+            inside: Mutex::new((Breaker::new(now), never)),
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -226,6 +237,11 @@ impl AtomicBreaker {
             RECOVERING => Phase::Recovering,
             _ => Phase::Open,
         }
+    }
+
+    /// How often each phase began, in the order of [`Phase::ALL`].
+    pub(crate) fn transitions(&self) -> [u64; 3] {
+        self.transitions.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
     /// Whether a call may pass; the error if not.
@@ -287,7 +303,11 @@ impl AtomicBreaker {
             Phase::Recovering => RECOVERING,
             Phase::Open => OPEN,
         };
-        self.phase.store(phase, Ordering::Relaxed);
+        if self.phase.swap(phase, Ordering::Relaxed) != phase
+            && let Some(count) = self.transitions.get(usize::from(phase))
+        {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
         result
     }
 }

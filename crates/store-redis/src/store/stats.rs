@@ -82,6 +82,8 @@ macro_rules! counters {
             pub waiting: u64,
             /// The phase of the breaker.
             pub phase: Option<Phase>,
+            /// How often each phase of the breaker began, in the order of [`Phase::ALL`].
+            pub transitions: [u64; 3],
         }
 
         impl Counters {
@@ -95,7 +97,7 @@ macro_rules! counters {
             }
 
             /// A snapshot.
-            pub(crate) fn snapshot(&self, waiting: usize, phase: Phase) -> PrimaryStats {
+            pub(crate) fn snapshot(&self, waiting: usize, phase: Phase, transitions: [u64; 3]) -> PrimaryStats {
                 let errors = ErrorCode::ALL.iter().zip(&self.errors);
                 PrimaryStats {
                     $($name: self.$name.load(Ordering::Relaxed),)+
@@ -104,6 +106,7 @@ macro_rules! counters {
                     batches: self.batches.distribution(),
                     waiting: waiting as u64,
                     phase: Some(phase),
+                    transitions,
                 }
             }
         }
@@ -117,6 +120,7 @@ macro_rules! counters {
                 self.batches.add(&other.batches);
                 self.waiting += other.waiting;
                 self.phase = self.phase.max(other.phase);
+                self.transitions.iter_mut().zip(other.transitions).for_each(|(sum, count)| *sum += count);
                 self
             }
         }
@@ -283,7 +287,7 @@ mod tests {
         counters.record_batch(3);
         counters.count_error(ErrorCode::Busy);
         increment(&counters.expired);
-        let stats = counters.snapshot(5, Phase::Open);
+        let stats = counters.snapshot(5, Phase::Open, [1, 0, 2]);
         assert_eq!(stats.latency.buckets[..2], [(50, 2), (100, 1)]);
         assert_eq!((stats.latency.above, stats.latency.count, stats.latency.sum), (1, 4, 60_102));
         assert_eq!(stats.batches.buckets[2], (4, 1));
@@ -296,8 +300,8 @@ mod tests {
         let counters = Counters::new();
         counters.record_latency(Span::from_millis(1));
         increment(&counters.requests);
-        let (one, none) = (counters.snapshot(1, Phase::Closed), PrimaryStats::default());
-        let both = none.clone().and(&one).and(&counters.snapshot(2, Phase::Open)).and(&none);
+        let (one, none) = (counters.snapshot(1, Phase::Closed, [1, 2, 3]), PrimaryStats::default());
+        let both = none.clone().and(&one).and(&counters.snapshot(2, Phase::Open, [0, 0, 1])).and(&none);
         assert_eq!((both.requests, both.waiting, both.latency.count), (2, 3, 2));
         assert_eq!(both.phase, Some(Phase::Open));
     }

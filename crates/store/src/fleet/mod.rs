@@ -121,6 +121,7 @@ impl<S: Store> Fleet<S> {
             leases: leases.live,
             lease_held: leases.held,
             lease_granted: leases.granted,
+            lease_grants: leases.grants,
             lease_spent: leases.spent,
             lease_returned: returned + leases.paid_off,
             lease_stranded: leases.stranded.saturating_sub(returned),

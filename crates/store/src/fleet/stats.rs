@@ -9,6 +9,8 @@ pub struct FleetStats {
     pub lease_held: u64,
     /// Units granted in batches, including those that the requesting decision used.
     pub lease_granted: u64,
+    /// Batches in which they were granted.
+    pub lease_grants: u64,
     /// Of those, units spent.
     pub lease_spent: u64,
     /// Of those, units returned unspent: given back, or returned by time before they expired.

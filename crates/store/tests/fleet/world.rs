@@ -266,6 +266,7 @@ impl World {
             leases: a.leases + b.leases,
             lease_held: a.lease_held + b.lease_held,
             lease_granted: a.lease_granted + b.lease_granted,
+            lease_grants: a.lease_grants + b.lease_grants,
             lease_spent: a.lease_spent + b.lease_spent,
             lease_returned: a.lease_returned + b.lease_returned,
             lease_stranded: a.lease_stranded + b.lease_stranded,

@@ -195,7 +195,8 @@ impl Primary {
 
     /// A snapshot of its counters.
     pub fn stats(&self) -> PrimaryStats {
-        self.core.counters.snapshot(self.core.queue.len(), self.core.breaker.phase())
+        let breaker = &self.core.breaker;
+        self.core.counters.snapshot(self.core.queue.len(), breaker.phase(), breaker.transitions())
     }
 
     /// Ends the tasks and fails waiting calls. Calls in flight still complete.

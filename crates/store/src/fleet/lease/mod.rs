@@ -48,6 +48,8 @@ pub(super) struct LeaseCounts {
     pub(super) live: usize,
     pub(super) held: u64,
     pub(super) granted: u64,
+    /// Batches with at least one unit.
+    pub(super) grants: u64,
     pub(super) spent: u64,
     /// Returned to the bucket by time.
     pub(super) paid_off: u64,
@@ -167,6 +169,7 @@ impl Leases {
         let rest = outcome.granted.saturating_sub(used);
         let granted = if admitted && charge.ask.writes() { charge.ask.cost() } else { 0 };
         counts.granted += if spend.leads { outcome.granted } else { 0 };
+        counts.grants += u64::from(spend.leads && outcome.granted > 0);
         counts.spent += if spend.leads { used } else { 0 };
         let overflowed = outcome.source == Source::Overflow;
         let lease = leases.get_mut(&charge.bucket).filter(|lease| lease.limit == charge.limit);
@@ -248,6 +251,7 @@ impl Leases {
             live: sum.live + shard.leases.len(),
             held: sum.held + shard.leases.values().map(BucketLease::units).sum::<u64>(),
             granted: sum.granted + shard.counts.granted,
+            grants: sum.grants + shard.counts.grants,
             spent: sum.spent + shard.counts.spent,
             paid_off: sum.paid_off + shard.counts.paid_off,
             stranded: sum.stranded + shard.counts.stranded,

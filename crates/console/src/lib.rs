@@ -1,0 +1,32 @@
+//! The console: what is limited, why, since when, and how to change it, as web pages on the admin listener.
+//!
+//! Pages are rendered here and work without scripts: links, forms, and charts as SVG. One small script adds what must
+//! move. The console is a client of the admin API inside the process: it calls the endpoints with the operator's token,
+//! so the API's permissions, validation and audit are the only ones there are.
+//!
+//! | item | modules |
+//! |---|---|
+//! | the listener's app: console or API | `app` |
+//! | sign-in: the token, sealed into a cookie | `session` |
+//! | client of the API | `api`, `json` |
+//! | one request for a page, its parameters | `page_call`, `parameters` |
+//! | frame, parts of pages | `layout`, `parts`, `chart`, `format` |
+//! | the pages | `pages` |
+//! | responses, files, live numbers | `response`, `assets`, `live` |
+
+mod api;
+mod app;
+mod assets;
+mod chart;
+mod format;
+mod json;
+mod layout;
+mod live;
+mod page_call;
+mod pages;
+mod parameters;
+mod parts;
+mod response;
+mod session;
+
+pub use app::{Console, ConsoleConfig};
