@@ -59,7 +59,9 @@ func TestThePathIsTheOneThatGinReads(t *testing.T) {
 		for target, expected := range map[string]string{
 			"/api/orders/1":     "GET /api/orders/1",
 			"/api/orders/a%2Fb": "GET /api/orders/a%2Fb",
-			"/api//orders/1":    "GET /api//orders/1",
+			"/api//orders/1":    "",
+			"/api/../orders/1":  "",
+			"/api/orders/%2e":   "",
 			"/nowhere":          "GET /nowhere",
 		} {
 			if asked, _ := ask(t, 200, `{"allowed":true}`, router(New, raw), target); asked != expected {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,29 @@ func TestAMalformedPathIsNeverPassedOn(t *testing.T) {
 	w := serve(t, client, Options{}, httptest.NewRequest("GET", "/x", nil), ok)
 	if w.Code != 400 || strings.Contains(w.Body.String(), "field") {
 		t.Error(w.Code, w.Body)
+	}
+}
+
+func TestAPathThatIsReadInTwoWaysIsNeverPassedOn(t *testing.T) {
+	recorded, client := newServer(t, 200, `{"allowed":true}`)
+	for path, expected := range map[string]int{
+		"/files/../x": 400, "/files/%2e%2E/x": 400, "/./x": 400, "/x/.": 400, "/files/...": 200, "/.well-known/x": 200,
+		"/a//b": 200, "/a/": 200,
+	} {
+		request := httptest.NewRequest("GET", "/", nil)
+		request.URL = &url.URL{Path: path}
+		if unescaped, err := url.PathUnescape(path); err == nil {
+			request.URL = &url.URL{Path: unescaped, RawPath: path}
+		}
+		if w := serve(t, client, Options{}, request, ok); w.Code != expected {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	if w := serve(t, client, Options{RefuseEmptySegments: true}, httptest.NewRequest("GET", "http://app/a//b", nil), ok); w.Code != 400 {
+		t.Error(w.Code)
+	}
+	if len(recorded.requests) != 4 {
+		t.Error(recorded.requests)
 	}
 }
 

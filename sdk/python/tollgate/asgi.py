@@ -15,7 +15,7 @@ from .aio import AsyncClient, finish
 from .decision import Answer, Decision
 from .errors import InvalidPath, TollgateError
 from .guard import FAILED, Costs, Guard, Result, client_options, delay_seconds, fields_to_add
-from .incoming import Incoming, path_of
+from .incoming import Incoming, path_of, refuse_dot_segments
 from .request import RequestFields
 from .settings import Settings
 
@@ -96,6 +96,7 @@ class RateLimitMiddleware:
 async def ask_async(client: AsyncClient, guard: Guard, fields: RequestFields) -> Union[Decision, InvalidPath]:
     """The decision about a request, or why its path is malformed."""
     try:
+        refuse_dot_segments(fields.get("endpoint", ""))
         if guard.reserves(fields):
             return await client.reserve_for_user(fields)
         return await client.check_for_user(fields)

@@ -14,7 +14,7 @@ from .client import Client
 from .decision import Answer, Decision
 from .errors import InvalidPath, TollgateError
 from .guard import FAILED, Guard, Result, client_options, delay_seconds, fields_to_add
-from .incoming import Incoming, path_of
+from .incoming import Incoming, path_of, refuse_dot_segments
 from .request import RequestFields
 from .settings import Settings
 
@@ -91,6 +91,7 @@ class _Settling:
 def ask(client: Client, guard: Guard, fields: RequestFields) -> Union[Decision, InvalidPath]:
     """The decision about a request, or why its path is malformed."""
     try:
+        refuse_dot_segments(fields.get("endpoint", ""))
         return client.reserve_for_user(fields) if guard.reserves(fields) else client.check_for_user(fields)
     except InvalidPath as error:
         return error
