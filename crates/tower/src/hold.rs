@@ -5,7 +5,7 @@
 //! takes as long as the deadline of the store, or the timeout of the client, allows.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -105,7 +105,7 @@ impl Drop for HoldGuard {
 fn finish(mut future: AmountsFuture<()>) {
     // A client's call needs a runtime from its first poll on; without one the process ends, and nothing is settled.
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-    if let Poll::Pending = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
         runtime.spawn(future);
     }
 }

@@ -113,19 +113,16 @@ impl TollgateLayer {
         self.with(|shared| shared.on_denied = Some(Arc::new(respond)))
     }
 
-    /// Asks for the raw path also where axum knows the route: for rules about single resources.
-    pub fn raw_paths(self) -> TollgateLayer {
-        self.with(|shared| shared.endpoints.raw = true)
+    /// Asks for the matched route (`GET /api/orders/{id}`) where axum knows it: rules then name routes, not paths. A layer
+    /// knows the route if it is that of a route or of the router that has it, not of one around it.
+    pub fn by_route(self) -> TollgateLayer {
+        self.with(|shared| shared.endpoints.by_route = true)
     }
 
-    /// The router takes letters of a path in any case for the same: raw paths are asked for in lower case.
+    /// The router takes letters of a path in any case for the same: paths are asked for in lower case, and rules are
+    /// written in it.
     pub fn case_insensitive_paths(self) -> TollgateLayer {
         self.with(|shared| shared.endpoints.case_insensitive = true)
-    }
-
-    /// The router takes `/a/` for `/a`: so do raw paths.
-    pub fn ignore_trailing_slash(self) -> TollgateLayer {
-        self.with(|shared| shared.endpoints.ignores_trailing_slash = true)
     }
 
     fn with(self, change: impl FnOnce(&mut LayerShared)) -> TollgateLayer {

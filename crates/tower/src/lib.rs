@@ -36,9 +36,10 @@
 //!
 //! # What it asks for
 //!
-//! The endpoint is the method and the matched route (`GET /api/orders/{id}`) where axum knows it, with the prefix of routers
-//! that it is nested in; otherwise the raw path. `HEAD` counts as `GET`. A path that a server could read in two ways
-//! (`/a%2Fb`, `/../x`) is answered 400 and never passed on, whatever the router makes of it.
+//! The endpoint is the method and the path as the server received it (`GET /api/orders/7`), with the prefix of routers that it
+//! is nested in, made canonical; or by [`by_route`](TollgateLayer::by_route) the route that matched. `HEAD` counts as `GET`. A
+//! path that servers could read in two ways (`/a%2Fb`, `/../x`) is answered 400 and never passed on, whatever the router
+//! makes of it.
 //!
 //! # Costs
 //!
@@ -46,6 +47,12 @@
 //! [`costs`](TollgateLayer::costs) reserves amounts of other meters before the handler runs, and the handler settles what it
 //! used by an extension of its response, [`UsedAmounts`]. Slots of concurrency rules are held until the response body has
 //! ended. A request that is dropped at any time settles its reservation and returns its slot.
+
+/// Compiles and runs the Rust examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/library.md")]
+#[doc = include_str!("../../../docs/guide/axum.md")]
+struct Pages;
 
 mod answer;
 mod backend;

@@ -23,22 +23,29 @@ use crate::grpc::{grpc_refusal, is_grpc};
 /// Amounts by meter.
 pub type MeterAmounts = Vec<(Cow<'static, str>, u64)>;
 
-type Identify = dyn for<'a> Fn(&'a Parts) -> Caller<'a> + Send + Sync;
+/// What the application supplies.
+type IdentifyFn = Arc<dyn for<'a> Fn(&'a Parts) -> Caller<'a> + Send + Sync>;
+type CostFn = Arc<dyn Fn(&Parts) -> u64 + Send + Sync>;
+type CostsFn = Arc<dyn Fn(&Parts) -> MeterAmounts + Send + Sync>;
+type SettleFn = Arc<dyn Fn(&http::response::Parts) -> MeterAmounts + Send + Sync>;
+type SkipFn = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
+type DecisionHook = Arc<dyn Fn(&LimitEvent<'_>) + Send + Sync>;
+type DenialFn = Arc<dyn Fn(Response<Full<Bytes>>) -> Response<Full<Bytes>> + Send + Sync>;
 
 /// The settings of a layer.
 #[derive(Clone)]
 pub(crate) struct LayerShared {
     pub(crate) backend: Arc<dyn LimitBackend>,
-    pub(crate) identify: Option<Arc<Identify>>,
+    pub(crate) identify: Option<IdentifyFn>,
     pub(crate) trust: ProxyTrust,
     pub(crate) endpoints: EndpointOptions,
-    pub(crate) cost: Option<Arc<dyn Fn(&Parts) -> u64 + Send + Sync>>,
-    pub(crate) costs: Option<Arc<dyn Fn(&Parts) -> MeterAmounts + Send + Sync>>,
-    pub(crate) settle: Option<Arc<dyn Fn(&http::response::Parts) -> MeterAmounts + Send + Sync>>,
-    pub(crate) skip: Option<Arc<dyn Fn(&Parts) -> bool + Send + Sync>>,
+    pub(crate) cost: Option<CostFn>,
+    pub(crate) costs: Option<CostsFn>,
+    pub(crate) settle: Option<SettleFn>,
+    pub(crate) skip: Option<SkipFn>,
     pub(crate) shadow: bool,
-    pub(crate) hook: Option<Arc<dyn Fn(&LimitEvent<'_>) + Send + Sync>>,
-    pub(crate) on_denied: Option<Arc<dyn Fn(Response<Full<Bytes>>) -> Response<Full<Bytes>> + Send + Sync>>,
+    pub(crate) hook: Option<DecisionHook>,
+    pub(crate) on_denied: Option<DenialFn>,
 }
 
 /// What becomes of a request.

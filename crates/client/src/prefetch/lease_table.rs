@@ -42,7 +42,7 @@ struct HeldUnits {
     spent: u64,
     taken_at: Time,
     /// As the server decided, for what callers see.
-    decision: RemoteDecision,
+    decision: Box<RemoteDecision>,
 }
 
 /// What follows for a request.
@@ -61,7 +61,7 @@ pub(super) enum LeaseStep {
 
 /// How a refill ended.
 pub(super) enum Refill {
-    Answered { receipt: Option<String>, holds_slot: bool, decision: RemoteDecision },
+    Answered { receipt: Option<String>, holds_slot: bool, decision: Box<RemoteDecision> },
     Rejected,
     Failed(Outage),
 }
@@ -122,7 +122,7 @@ impl LeaseTable {
                 lease.held = Some(HeldUnits { receipt, units, spent: 0, taken_at, decision });
                 return returned;
             }
-            Refill::Answered { decision, .. } => lease.refused(units, decision, now, deny_for),
+            Refill::Answered { decision, .. } => lease.refused(units, &decision, now, deny_for),
         }
         None
     }
@@ -208,7 +208,7 @@ impl KeyLease {
     }
 
     /// The server refused the units: fewer next time, or one by one, where the true wait is known.
-    fn refused(&mut self, units: u64, decision: RemoteDecision, now: Time, deny_for: Span) {
+    fn refused(&mut self, units: u64, decision: &RemoteDecision, now: Time, deny_for: Span) {
         let left = decision.remaining.unwrap_or(0);
         self.size = (units / 2).min(left).min(decision.limit.map_or(left, |limit| limit / 4)).max(1);
         if self.size <= 1 {
@@ -235,7 +235,7 @@ impl HeldUnits {
         RemoteDecision {
             remaining: self.decision.remaining.map(|remaining| remaining.saturating_add(left)),
             mode: Cow::Borrowed("lease"),
-            ..self.decision.clone()
+            ..RemoteDecision::clone(&self.decision)
         }
     }
 

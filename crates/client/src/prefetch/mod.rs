@@ -119,7 +119,7 @@ impl Prefetch {
                 Ok(ServerAnswer::Decision(answer)) => Refill::Answered {
                     receipt: answer.receipt,
                     holds_slot: answer.ttl.is_some(),
-                    decision: answer.decision,
+                    decision: Box::new(answer.decision),
                 },
                 Ok(_) => Refill::Failed(Outage::new(OutageKind::Unreadable, "no decision")),
                 // The caller finds out what is wrong with its request by asking itself.
