@@ -49,7 +49,8 @@ async fn serve(mut stream: TcpStream, manner: Manner, count: Arc<AtomicUsize>) {
             Manner::Closes => return,
             Manner::Silent => std::future::pending().await,
             Manner::HalfBody => {
-                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 94\r\n\r\n{\"allowed\":true,";
+                let head =
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 94\r\n\r\n{\"allowed\":true,";
                 return stream.write_all(head.as_bytes()).await.unwrap();
             }
             Manner::Endless => {
@@ -173,7 +174,10 @@ async fn a_failing_server_is_left_alone_and_the_local_limit_holds() {
         allowed += usize::from(client.check(&request()).await.unwrap().allowed);
     }
     assert_eq!((allowed, asked.load(Ordering::SeqCst)), (3, 5), "three by the local limit; five calls");
-    assert_eq!(outages.lock().unwrap()[..6], [[OutageKind::Status(500); 5].as_slice(), &[OutageKind::CircuitOpen]].concat());
+    assert_eq!(
+        outages.lock().unwrap()[..6],
+        [[OutageKind::Status(500); 5].as_slice(), &[OutageKind::CircuitOpen]].concat()
+    );
     clock.advance(Span::SECOND);
     let _ = client.check(&request()).await.unwrap();
     let _ = client.check(&request()).await.unwrap();
@@ -214,7 +218,10 @@ async fn no_connection_is_no_decision() {
 #[tokio::test]
 async fn settings_that_cannot_work_are_refused() {
     let refused = |config: ClientConfig| Client::new(config).unwrap_err().to_string();
-    assert_eq!(refused(ClientConfig::new("http://h").on_error(OnError::Local)), "`local` needs a fallback limit: set `fallback`");
+    assert_eq!(
+        refused(ClientConfig::new("http://h").on_error(OnError::Local)),
+        "`local` needs a fallback limit: set `fallback`"
+    );
     assert!(refused(ClientConfig::new("h:8080")).contains("http://"));
     assert!(refused(ClientConfig::new("http://h").token("a b\n")).starts_with("the token has other characters"));
     let debug = format!("{:?}", ClientConfig::new("http://h").token("secret-token"));

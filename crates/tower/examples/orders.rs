@@ -1,9 +1,11 @@
+//! An application with a limit, and nothing else.
+
 use std::net::SocketAddr;
 
 use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
-use tollgate_tower::{Caller, Engine, TollgateLayer, rules_from_yaml};
+use tollgate_tower::{CallerAttributes, Engine, TollgateLayer, rules_from_yaml};
 
 const RULES: &str = "
 rules:
@@ -22,8 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limits = TollgateLayer::embedded(engine)
         // Only what was verified: here, a list of keys; elsewhere, what the authentication before this layer has found.
         .identify(|request| match request.headers.get("x-api-key").and_then(|key| key.to_str().ok()) {
-            Some(key) if key == "k-alice" => Caller::new().api_key(key),
-            _ => Caller::new(), // the address
+            Some(key) if key == "k-alice" => CallerAttributes::new().api_key(key),
+            _ => CallerAttributes::new(), // the address
         })
         .skip(|request| request.uri.path() == "/health");
 

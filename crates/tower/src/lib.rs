@@ -24,13 +24,13 @@
 //! application has verified is added by [`identify`](TollgateLayer::identify):
 //!
 //! ```
-//! # use tollgate_tower::{Caller, Engine, TollgateLayer, rules_from_yaml};
+//! # use tollgate_tower::{CallerAttributes, Engine, TollgateLayer, rules_from_yaml};
 //! # let engine = Engine::in_memory(rules_from_yaml("rules: [{ key_by: api_key, limit: { requests: 9, window: 1s } }]").unwrap());
 //! #[derive(Clone)]
 //! struct Account { id: String, plan: String } // an extension that the authentication before this layer sets
 //! let limits = TollgateLayer::embedded(engine).identify(|request| match request.extensions.get::<Account>() {
-//!     Some(account) => Caller::new().user_id(&account.id).tier(&account.plan),
-//!     None => Caller::new(), // the address
+//!     Some(account) => CallerAttributes::new().user_id(&account.id).tier(&account.plan),
+//!     None => CallerAttributes::new(), // the address
 //! });
 //! ```
 //!
@@ -72,16 +72,16 @@ mod shared;
 pub use answer::LimitedResponse;
 pub use backend::{Asked, LimitBackend, LimitQuestion, Limited};
 pub use body::LimitedBody;
-pub use caller::{Caller, PeerAddress};
+pub use caller::{CallerAttributes, PeerAddress};
 pub use event::LimitEvent;
 pub use future::LimitFuture;
 pub use hold::{AmountsFuture, HeldAmount, HeldCharges, UsedAmounts};
-pub use layer::{TollgateLayer, TollgateService};
-pub use shared::MeterAmounts;
+pub use layer::{LimitedService, TollgateLayer};
+pub use shared::LimitAmounts;
 
 #[cfg(feature = "client")]
 pub use tollgate_client as client;
-pub use tollgate_core::{Attribute, ManualClock, OwnedRequest, Request, Span, Time};
+pub use tollgate_core::{Attribute, DetachedRequest, ManualClock, Request, Span, Time};
 pub use tollgate_engine::{self as engine, Engine, rules_from_yaml};
 pub use tollgate_render::{HeaderStyles, RenderConfig};
 pub use tollgate_rules::address::Cidr;

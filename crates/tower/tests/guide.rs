@@ -98,7 +98,8 @@ fn the_guide_to_axum() {
         let (shown, expected) = (shown.trim_end(), expected.trim_end());
         // A status is compared as it is; a limit that refills on a slow machine is asked until it refuses again.
         if expected.len() == 3 {
-            let repeated = (0..50).any(|again| again == 0 && shown == expected || curl(&running.1, &command) == expected);
+            let repeated =
+                (0..50).any(|again| again == 0 && shown == expected || curl(&running.1, &command) == expected);
             assert!(repeated, "{command}");
         } else if shown.starts_with("HTTP/1.1 200") && expected.starts_with("HTTP/1.1 429") {
             let refused = (0..50).map(|_| curl(&running.1, &command)).find(|shown| shown.starts_with("HTTP/1.1 429"));

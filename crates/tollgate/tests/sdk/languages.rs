@@ -17,15 +17,23 @@ pub struct Language {
     program: &'static [&'static str],
 }
 
-static LANGUAGES: &[Language] = &[Language {
-    name: "typescript",
-    needs: "node_modules/.bin/tsc",
-    build: &[
-        &["node", "node_modules/.bin/tsc", "-p", "tsconfig.build.json"],
-        &["node", "node_modules/.bin/tsc", "-p", "tsconfig.json"],
-    ],
-    program: &["node", "build/conformance/main.js"],
-}];
+static LANGUAGES: &[Language] = &[
+    Language {
+        name: "rust",
+        needs: "README.md",
+        build: &[&["cargo", "build", "--offline", "--locked", "-p", "tollgate-tower", "--example", "conformance"]],
+        program: &["../../target/debug/examples/conformance"],
+    },
+    Language {
+        name: "typescript",
+        needs: "node_modules/.bin/tsc",
+        build: &[
+            &["node", "node_modules/.bin/tsc", "-p", "tsconfig.build.json"],
+            &["node", "node_modules/.bin/tsc", "-p", "tsconfig.json"],
+        ],
+        program: &["node", "build/conformance/main.js"],
+    },
+];
 
 /// The command that starts a language's program; builds it first, once.
 pub fn program(name: &str) -> Command {

@@ -55,4 +55,5 @@ macro_rules! conformance {
     };
 }
 
+conformance!(rust: axum);
 conformance!(typescript: express, fastify, hono, nest, next);

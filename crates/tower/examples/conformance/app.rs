@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt, stdin};
 use tokio::net::TcpListener;
-use tollgate_tower::{Caller, TollgateLayer, UsedAmounts};
+use tollgate_tower::{CallerAttributes, TollgateLayer, UsedAmounts};
 
 use crate::{AnyError, settings};
 
@@ -19,10 +19,8 @@ use crate::{AnyError, settings};
 pub async fn serve() -> Result<(), AnyError> {
     let limits = TollgateLayer::remote(settings::client()?);
     let limits = settings::configured(limits)?.identify(identify).skip(|request| request.uri.path() == "/health");
-    let metered = limits
-        .clone()
-        .costs(|_| vec![(Cow::Borrowed("tokens"), 100)])
-        .settle(|_| vec![(Cow::Borrowed("tokens"), 0)]); // a handler that fails used none
+    let metered =
+        limits.clone().costs(|_| vec![(Cow::Borrowed("tokens"), 100)]).settle(|_| vec![(Cow::Borrowed("tokens"), 0)]); // a handler that fails used none
     let completions = Router::new().route("/{tokens}", post(complete)).layer(metered);
     let app = Router::new()
         .route("/api/orders/{id}", get(order))
@@ -48,11 +46,11 @@ async fn until_input_ends() -> Result<(), AnyError> {
 }
 
 /// The key, if there is exactly one; the address counts in any case.
-fn identify(request: &Parts) -> Caller<'_> {
+fn identify(request: &Parts) -> CallerAttributes<'_> {
     let mut keys = request.headers.get_all("x-api-key").iter();
     match (keys.next().and_then(|key| key.to_str().ok()), keys.next()) {
-        (Some(key), None) if !key.is_empty() && !key.contains(',') => Caller::new().api_key(key),
-        _ => Caller::new(),
+        (Some(key), None) if !key.is_empty() && !key.contains(',') => CallerAttributes::new().api_key(key),
+        _ => CallerAttributes::new(),
     }
 }
 

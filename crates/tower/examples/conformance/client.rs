@@ -6,7 +6,8 @@ use std::io::Write as _;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 use tollgate_tower::client::{
-    Attribute, CallError, Client, RemoteDecision, RemoteReservation, RemoteSettlement, Request, RequestRejected, SlotGuard,
+    Attribute, CallError, Client, RemoteDecision, RemoteReservation, RemoteSettlement, Request, RequestRejected,
+    SlotGuard,
 };
 
 use crate::{AnyError, gcra, retry, settings};
@@ -21,7 +22,8 @@ pub async fn answer_lines() -> Result<(), AnyError> {
     let mut lines = BufReader::new(stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         let line: Value = serde_json::from_str(&line)?;
-        let answer = answer(&client, &mut slots, &line).await.ok_or_else(|| format!("this line is not known: {line}"))?;
+        let answer =
+            answer(&client, &mut slots, &line).await.ok_or_else(|| format!("this line is not known: {line}"))?;
         println!("{answer}");
         std::io::stdout().flush()?;
     }
@@ -141,7 +143,8 @@ fn json_of(decision: &RemoteDecision) -> Value {
     if let Some(violated) = &decision.violated_rule {
         let (name, scope) = (&violated.name, &violated.scope);
         let window = violated.window_seconds;
-        object["violated_rule"] = json!({ "name": name, "scope": scope, "limit": violated.limit, "window_seconds": window });
+        object["violated_rule"] =
+            json!({ "name": name, "scope": scope, "limit": violated.limit, "window_seconds": window });
     }
     object
 }

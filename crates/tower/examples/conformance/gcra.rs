@@ -6,7 +6,8 @@ use tollgate_tower::engine::core::{Algorithm, Ask, Effect, Gcra, Span, Tat, Time
 /// A new bucket, step by step.
 pub fn steps(line: &Value) -> Option<Value> {
     let limit = &line["limit"];
-    let gcra = Gcra::new(whole(&limit["count"])?, Span::from_nanos(whole(&limit["period_ns"])?), whole(&limit["burst"])?);
+    let gcra =
+        Gcra::new(whole(&limit["count"])?, Span::from_nanos(whole(&limit["period_ns"])?), whole(&limit["burst"])?);
     let (gcra, mut bucket) = (gcra.ok()?, Tat::default());
     let results = line["steps"].as_array()?.iter().map(|step| {
         let (now, ask) = (Time::from_nanos(whole(&step["now_ns"])?), Ask::Consume(whole(&step["cost"])?));

@@ -3,7 +3,8 @@
 use http::{HeaderName, HeaderValue, Method, Response};
 use serde_json::{Value, json};
 use tollgate_retry::{
-    Attempts, BackoffJitter, ClientThrottle, Later, NextAttempt, RetryAllowance, RetryPolicy, Span, ThrottleConfig, Time,
+    Attempts, BackoffJitter, ClientThrottle, Later, NextAttempt, RetryAllowance, RetryPolicy, Span, ThrottleConfig,
+    Time,
 };
 
 /// What all calls of a line share.
@@ -112,8 +113,8 @@ impl Played<'_> {
         }
         let head = head.body(()).ok()?;
         let body = response["body"].as_str().unwrap_or_default().as_bytes();
-        let later = Later::read(&head, self.now)
-            .or_else(|| Later::read_body(head.status(), head.headers(), body, self.now));
+        let later =
+            Later::read(&head, self.now).or_else(|| Later::read_body(head.status(), head.headers(), body, self.now));
         if let (None, Some(throttle)) = (later, &mut self.throttle) {
             throttle.accepted(self.now);
         }

@@ -19,10 +19,25 @@ async fn no_spelling_of_a_nested_path_passes_a_limit_that_is_reached() {
             assert_eq!(status(&app, "/api/orders/1", "192.0.2.1", &[]).await, 200);
         }
         let spellings = [
-            "/api/orders/2", "/api/orders/%31", "/api/orders/1?x=1", "/api/orders/1;v=2", "/%61pi/orders/1",
-            "//api/orders/1", "/api//orders/1", "/api/./orders/1", "/x/../api/orders/1", "/x/%2e%2e/api/orders/1",
-            "/api/orders/1/", "/API/orders/1", "http://app/api/orders/1", "/api/orders/a%2Fb", "/api/orders/%zz",
-            "/api/orders/a%00b", "/api/orders/%ff", "/../api/orders/1", "/api/orders/a%5Cb",
+            "/api/orders/2",
+            "/api/orders/%31",
+            "/api/orders/1?x=1",
+            "/api/orders/1;v=2",
+            "/%61pi/orders/1",
+            "//api/orders/1",
+            "/api//orders/1",
+            "/api/./orders/1",
+            "/x/../api/orders/1",
+            "/x/%2e%2e/api/orders/1",
+            "/api/orders/1/",
+            "/API/orders/1",
+            "http://app/api/orders/1",
+            "/api/orders/a%2Fb",
+            "/api/orders/%zz",
+            "/api/orders/a%00b",
+            "/api/orders/%ff",
+            "/../api/orders/1",
+            "/api/orders/a%5Cb",
         ];
         for target in spellings {
             let status = status(&app, target, "192.0.2.1", &[]).await;
@@ -78,7 +93,11 @@ async fn forwarded_addresses_count_only_behind_trusted_proxies() {
     let app = app(layer(rules).trusted_proxies(networks));
     let from_proxy = async |fields: &[(&str, &str)]| status(&app, "/health", "10.0.0.1", fields).await;
     assert_eq!(from_proxy(&[("x-forwarded-for", "203.0.113.1, 198.51.100.7")]).await, 200);
-    assert_eq!(from_proxy(&[("x-forwarded-for", "203.0.113.2, 198.51.100.7")]).await, 429, "the left end is the caller's");
+    assert_eq!(
+        from_proxy(&[("x-forwarded-for", "203.0.113.2, 198.51.100.7")]).await,
+        429,
+        "the left end is the caller's"
+    );
     let two = [("x-forwarded-for", "203.0.113.3"), ("x-forwarded-for", "198.51.100.7, 10.1.2.3")];
     assert_eq!(from_proxy(&two).await, 429, "two fields are one list");
     assert_eq!(from_proxy(&[("x-forwarded-for", "::ffff:198.51.100.7")]).await, 429);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
-use tollgate_tower::{Caller, TollgateLayer};
+use tollgate_tower::{CallerAttributes, TollgateLayer};
 
 use crate::support::{app, engine, layer, request, send, status, text};
 
@@ -48,8 +48,8 @@ async fn identity_cost_skip_and_events_are_the_applications() {
     let rules = "rules: [{ name: keys, key_by: api_key, limit: { requests: 5, window: 1h } }]";
     let limits = layer(rules)
         .identify(|request| match request.headers.get("x-api-key").and_then(|key| key.to_str().ok()) {
-            Some(key) => Caller::new().api_key(key).tier("free"),
-            None => Caller::new(),
+            Some(key) => CallerAttributes::new().api_key(key).tier("free"),
+            None => CallerAttributes::new(),
         })
         .cost(|request| if request.uri.path() == "/api/orders/export" { 4 } else { 1 })
         .skip(|request| request.uri.path() == "/health")
