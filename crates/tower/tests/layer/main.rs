@@ -3,4 +3,5 @@
 mod bypass;
 mod held;
 mod passing;
+mod sockets;
 mod support;
