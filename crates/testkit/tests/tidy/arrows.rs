@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["core"]),
     ("store-redis", &["core", "resp", "store"]),
     ("control", &["core", "rules", "ruleset"]),
-    ("engine", &["core", "rules", "ruleset", "store"]),
+    ("engine", &["core", "rules", "ruleset", "store", "store-redis"]),
     ("net", &["core", "rules", "telemetry"]),
     ("outbound", &[]),
     ("overload", &["core", "rules"]),

@@ -55,6 +55,14 @@ static LANGUAGES: &[Language] = &[
         build: &[],
         program: &["python", "-m", "conformance", "asyncio"],
     },
+    // `cargo test --workspace` builds examples.
+    Language {
+        name: "rust",
+        directory: "rust",
+        needs: "README.md",
+        build: &[],
+        program: &["{examples}/conformance"],
+    },
     Language {
         name: "typescript",
         directory: "typescript",
@@ -117,10 +125,24 @@ fn command_of(language: &Language, words: &[&str]) -> Command {
     let inherited = env::var_os("PATH").unwrap_or_default();
     let paths = [tools().join("bin")].into_iter().chain(env::split_paths(&inherited));
     let path = env::join_paths(paths).unwrap();
-    let program = env::split_paths(&path).map(|place| place.join(words[0])).find(|program| program.is_file());
-    let mut command = Command::new(program.unwrap_or_else(|| PathBuf::from(words[0])));
+    let program = match words[0].strip_prefix("{examples}/") {
+        Some(name) => example(name),
+        None => {
+            let program = env::split_paths(&path).map(|place| place.join(words[0])).find(|program| program.is_file());
+            program.unwrap_or_else(|| PathBuf::from(words[0]))
+        }
+    };
+    let mut command = Command::new(program);
     command.args(&words[1..]).current_dir(language.directory()).env("PATH", path);
     command
+}
+
+/// An example of this workspace, beside the tests of this build.
+fn example(name: &str) -> PathBuf {
+    let tests = env::current_exe().unwrap();
+    let example = tests.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(example.is_file(), "{} is not built: cargo build --workspace --example {name}", example.display());
+    example
 }
 
 fn tools() -> PathBuf {
