@@ -179,6 +179,8 @@ pub enum Tag {
     Violations,
     /// Usage of quotas.
     Usage,
+    /// Traffic.
+    Traffic,
     /// Generations.
     Generations,
     /// Audit.
@@ -195,7 +197,7 @@ pub enum Tag {
 
 impl Tag {
     /// Every section in the order of the page, with its description.
-    pub const ALL: [(Tag, &'static str); 14] = [
+    pub const ALL: [(Tag, &'static str); 15] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (Tag::Grants, "Units that one client gets once, in the period of a quota."),
@@ -210,6 +212,7 @@ impl Tag {
         ),
         (Tag::Violations, "Who was refused: counted by client, rule and minute."),
         (Tag::Usage, "What was used of quotas, by client, rule and period: kept for billing."),
+        (Tag::Traffic, "What is allowed and refused, by which rule and whom: now, over time, and one by one."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
         (Tag::Audit, "Who changed what, when. Rows are chained by hashes and never change."),
         (Tag::Tokens, "Who may use this API."),
@@ -229,6 +232,7 @@ impl Tag {
             Tag::Plans => "plans",
             Tag::Violations => "violations",
             Tag::Usage => "usage",
+            Tag::Traffic => "traffic",
             Tag::Generations => "generations",
             Tag::Audit => "audit",
             Tag::Tokens => "tokens",

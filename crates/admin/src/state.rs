@@ -9,6 +9,7 @@ use tollgate_net::Address;
 use tollgate_service::Service;
 use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::auth_throttle::AuthThrottle;
+use tollgate_service::traffic::TrafficMonitor;
 use tollgate_service::violations::KeyHashing;
 use tollgate_telemetry::LogThrottle;
 
@@ -40,6 +41,8 @@ pub struct AdminConfig {
     pub secret: [u8; 32],
     /// Keys the hashes of client keys at rest. Rows with plain keys are found as well.
     pub site_key: [u8; 32],
+    /// What is seen of the traffic, unless that is off.
+    pub traffic: Option<Arc<TrafficMonitor>>,
 }
 
 /// How the API describes itself. Functions, because the description is made from the table of endpoints, and two
@@ -67,13 +70,14 @@ pub(crate) struct AdminState {
     pub(crate) auth_throttle: AuthThrottle,
     pub(crate) log_throttle: LogThrottle,
     pub(crate) description: SelfDescription,
+    pub(crate) traffic: Option<Arc<TrafficMonitor>>,
     clock: Arc<dyn Clock>,
 }
 
 impl AdminState {
     pub(crate) fn new(service: Arc<Service>, config: AdminConfig, description: SelfDescription) -> AdminState {
         let AdminConfig { control, tokens, mode_switch, node, clock, address, allowed_hosts, .. } = config;
-        let AdminConfig { metrics, secret, site_key, .. } = config;
+        let AdminConfig { metrics, secret, site_key, traffic, .. } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
         AdminState {
             service,
@@ -89,6 +93,7 @@ impl AdminState {
             auth_throttle: AuthThrottle::new(clock.clone(), Secret::new(masks)),
             log_throttle: LogThrottle::new(LINES_MAX),
             description,
+            traffic,
             clock,
         }
     }

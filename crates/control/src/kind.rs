@@ -23,13 +23,15 @@ pub enum RecordKind {
     Key,
     /// The mode of the fleet: off, shadow or enforce.
     Mode,
+    /// Counts of a client that were reset in the store.
+    Counter,
     /// Everything: all nodes load the tables again.
     Everything,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 11] = [
+    pub const ALL: [RecordKind; 12] = [
         RecordKind::Rule,
         RecordKind::Override,
         RecordKind::Grant,
@@ -40,6 +42,7 @@ impl RecordKind {
         RecordKind::Token,
         RecordKind::Key,
         RecordKind::Mode,
+        RecordKind::Counter,
         RecordKind::Everything,
     ];
 
@@ -56,6 +59,7 @@ impl RecordKind {
             RecordKind::Token => "token",
             RecordKind::Key => "key",
             RecordKind::Mode => "mode",
+            RecordKind::Counter => "counter",
             RecordKind::Everything => "everything",
         }
     }

@@ -19,6 +19,7 @@ use tollgate_service::receipt_sealer::Sealer;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, memory_config};
+use tollgate_service::traffic::{TrafficConfig, TrafficMonitor};
 use tollgate_service::usage_history::{UsageHistoryMetrics, UsageTracker};
 use tollgate_service::violations::{ViolationMetrics, Violations};
 use tollgate_service::{QuotaMarks, Service, ServiceConfig, ServiceObserver};
@@ -75,6 +76,8 @@ pub(crate) struct ServerParts {
     pub(crate) resp_metrics: Arc<RespMetrics>,
     pub(crate) violation_metrics: Arc<ViolationMetrics>,
     pub(crate) usage_metrics: Arc<UsageHistoryMetrics>,
+    /// What operators see of the traffic, unless that is off.
+    pub(crate) traffic: Option<Arc<TrafficMonitor>>,
     quota_marks: Arc<QuotaMarks>,
     /// The journal of quotas, until its writer is started.
     pub(crate) journal: Option<OpenedQuotaJournal>,
@@ -112,6 +115,8 @@ impl ServerParts {
             Some(violations) => observer.with_violations(violations.clone()),
             None => observer,
         };
+        let traffic = traffic_monitor(config, &keys, &clock)?;
+        let observer = observer.with_traffic(traffic.clone());
         let observer = match &usage {
             Some(usage) => observer.with_usage(usage.clone()),
             None => observer,
@@ -120,7 +125,8 @@ impl ServerParts {
         let engine = Arc::new(engine.with_config(engine_config(config)).with_observer(observer));
         metrics.adopt(&engine.rules());
 
-        let publisher = Arc::new(RulePublisher::new(engine.clone(), metrics.clone(), keys.compile_options()));
+        let publisher =
+            Arc::new(RulePublisher::new(engine.clone(), metrics.clone(), traffic.clone(), keys.compile_options()));
         if let Some(rules) = rules {
             publisher.hold(rules);
         }
@@ -168,6 +174,7 @@ impl ServerParts {
             resp_metrics: Arc::default(),
             violation_metrics,
             usage_metrics,
+            traffic,
             quota_marks,
             journal_metrics: journal.as_ref().map(|_| Arc::new(QuotaJournalMetrics::new(clock))),
             journal,
@@ -185,6 +192,9 @@ impl ServerParts {
         scrape.register(metrics);
         scrape.register(self.violation_metrics.clone());
         scrape.register(self.quota_marks.clone());
+        if let Some(traffic) = &self.traffic {
+            scrape.register(traffic.metrics());
+        }
         if self.usage.is_some() {
             scrape.register(self.usage_metrics.clone());
         }
@@ -339,6 +349,20 @@ fn load_envoy_files(
     }
     publisher.hold_domains(domains).map_err(|error| anyhow!("{error}"))?;
     Ok(Some((directory, mark)))
+}
+
+fn traffic_monitor(config: &Config, keys: &SecretKeys, clock: &Arc<dyn Clock>) -> Result<Option<Arc<TrafficMonitor>>> {
+    if config.analytics_memory == 0 {
+        return Ok(None);
+    }
+    let config = TrafficConfig {
+        clock: clock.clone(),
+        bytes: config.analytics_memory.max(1 << 20),
+        secret: keys.decision_log(),
+        plain_keys: config.control.violations_plain_keys,
+        node: config.node_name(),
+    };
+    TrafficMonitor::start(config).map(Some).context("cannot start the thread of the analytics")
 }
 
 fn decision_log(config: &Config, keys: &SecretKeys) -> Result<Option<DecisionLog>> {

@@ -179,6 +179,7 @@ impl Server {
             metrics: if is_exposed { AdminAccess::Needs(Role::Viewer) } else { AdminAccess::Open },
             secret: control_plane.admin_secret(),
             site_key: control_plane.site_key(),
+            traffic: parts.traffic.clone(),
         }
     }
 }

@@ -44,6 +44,7 @@ pub mod secrets;
 mod service;
 pub mod store;
 mod throttle;
+pub mod traffic;
 mod usage;
 pub mod usage_history;
 pub mod violations;
@@ -65,5 +66,5 @@ pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
 pub use tollgate_engine::{
-    DecidedBy, Decision, Ruling, Settled, SingleDecision, UnchargedUnits, Verdict, random, with_deadline,
+    DecidedBy, Decision, DecisionId, Ruling, Settled, SingleDecision, UnchargedUnits, Verdict, random, with_deadline,
 };

@@ -9,6 +9,7 @@ use tollgate_store::StoreError;
 use tollgate_telemetry::{DecisionLog, DecisionMetrics};
 
 use crate::quota_marks::QuotaMarks;
+use crate::traffic::TrafficMonitor;
 use crate::usage_history::UsageTracker;
 use crate::violations::Violations;
 
@@ -20,12 +21,13 @@ pub struct ServiceObserver {
     violations: Option<Arc<Violations>>,
     quota_marks: Option<Arc<QuotaMarks>>,
     usage: Option<Arc<UsageTracker>>,
+    traffic: Option<Arc<TrafficMonitor>>,
 }
 
 impl ServiceObserver {
     /// An observer for an engine; without a log, decisions are only counted.
     pub fn new(metrics: Arc<DecisionMetrics>, decisions: Option<DecisionLog>) -> ServiceObserver {
-        ServiceObserver { metrics, decisions, violations: None, quota_marks: None, usage: None }
+        ServiceObserver { metrics, decisions, violations: None, quota_marks: None, usage: None, traffic: None }
     }
 
     /// Also reports the marks of quotas.
@@ -36,6 +38,11 @@ impl ServiceObserver {
     /// Also notes the usage of quotas, for its history.
     pub fn with_usage(self, usage: Arc<UsageTracker>) -> ServiceObserver {
         ServiceObserver { usage: Some(usage), ..self }
+    }
+
+    /// Also watches the traffic, if there is a monitor.
+    pub fn with_traffic(self, traffic: Option<Arc<TrafficMonitor>>) -> ServiceObserver {
+        ServiceObserver { traffic, ..self }
     }
 
     /// Also counts violations.
@@ -59,6 +66,9 @@ impl Observer for ServiceObserver {
         }
         if let Some(usage) = &self.usage {
             usage.decided(requests, decision, charges);
+        }
+        if let Some(traffic) = &self.traffic {
+            traffic.decided(requests, decision);
         }
     }
 

@@ -6,6 +6,7 @@ mod grants;
 mod overrides;
 mod responses;
 mod rules;
+mod traffic;
 
 pub(super) use builders::reference;
 
@@ -14,9 +15,15 @@ use serde_json::{Map, Value};
 /// Every schema by its name.
 pub(super) fn all() -> Map<String, Value> {
     let mut all = Map::new();
-    for (name, schema) in
-        [rules::schemas(), overrides::schemas(), grants::schemas(), api_keys::schemas(), responses::schemas()].concat()
-    {
+    let schemas = [
+        rules::schemas(),
+        overrides::schemas(),
+        grants::schemas(),
+        api_keys::schemas(),
+        responses::schemas(),
+        traffic::schemas(),
+    ];
+    for (name, schema) in schemas.concat() {
         all.insert(name.to_owned(), schema);
     }
     all

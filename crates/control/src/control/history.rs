@@ -149,7 +149,9 @@ fn revert(change: &Change) -> Result<Option<Edit>> {
         RecordKind::Namespace => {
             Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()?, expect }
         }
-        RecordKind::Token | RecordKind::Key | RecordKind::Mode | RecordKind::Everything => return Ok(None),
+        RecordKind::Token | RecordKind::Key | RecordKind::Mode | RecordKind::Counter | RecordKind::Everything => {
+            return Ok(None);
+        }
     }))
 }
 

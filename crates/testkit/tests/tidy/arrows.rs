@@ -12,6 +12,7 @@ use crate::metadata::{list, members, text};
 /// depend on testkit and lab.
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
+    ("analytics", &["core"]),
     ("journal", &["core"]),
     ("proto", &[]),
     ("resp", &[]),
@@ -29,7 +30,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("config", &["control", "core", "net", "rules", "service", "store-redis", "telemetry"]),
     (
         "service",
-        &["control", "core", "engine", "identity", "proto", "rules", "ruleset", "store", "store-redis", "telemetry"],
+        &[
+            "analytics",
+            "control",
+            "core",
+            "engine",
+            "identity",
+            "proto",
+            "rules",
+            "ruleset",
+            "store",
+            "store-redis",
+            "telemetry",
+        ],
     ),
     ("web", &["net", "rules", "service", "telemetry"]),
     ("gateway", &["core", "cost", "identity", "net", "overload", "rules", "service", "telemetry", "web"]),
@@ -91,7 +104,14 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TRANSPORTS: &[&str] = &["admin", "gateway", "grpc", "http", "resp-server"];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.
-const PURE: &[&str] = &["tollgate-calendar", "tollgate-core", "tollgate-cost", "tollgate-rules", "tollgate-ruleset"];
+const PURE: &[&str] = &[
+    "tollgate-analytics",
+    "tollgate-calendar",
+    "tollgate-core",
+    "tollgate-cost",
+    "tollgate-rules",
+    "tollgate-ruleset",
+];
 const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "apollo-parser",
