@@ -9,7 +9,8 @@ use crate::chart::meter;
 use crate::format::{duration, grouped, when};
 use crate::json::{count, is_true, list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry, form_token};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::{encoded, url};
 use crate::parts::{badge, client_link, field, heading, limit_words, rule_link, trouble};
 

@@ -9,7 +9,8 @@ use crate::chart::meter;
 use crate::format::{duration, grouped};
 use crate::json::{count, is_true, list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parts::{badge, heading, limit_words, rule_link, trouble};
 
 const EXAMPLES: [&str; 3] = [

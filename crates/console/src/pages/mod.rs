@@ -8,7 +8,7 @@ mod data_api;
 mod decision;
 mod explain;
 mod explain_request;
-pub(crate) mod help;
+mod help;
 mod mode;
 mod overrides;
 mod overview;
@@ -27,7 +27,8 @@ use maud::Markup;
 
 use crate::api::CallProblem;
 use crate::layout::Framed;
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::response::PageResponse;
 
 /// What a page is made of, or why it cannot be shown.
