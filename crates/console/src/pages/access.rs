@@ -32,10 +32,14 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
         (tokens(operator, call.now_ms()).await)
         (keys(call, operator).await)
     };
-    framed(
+    let page = framed(
         operator,
         Framed { title: "Access", section: NavigationEntry::Access, live: None, done: call.query.get("done"), body },
-    )
+    )?;
+    Ok(match secret {
+        Some((_, forget)) => page.cookie(forget),
+        None => page,
+    })
 }
 
 async fn tokens(operator: &Operator<'_>, now_ms: u64) -> Markup {

@@ -61,10 +61,14 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
         }
         (webhooks::section(operator, call.now_ms()).await)
     };
-    framed(
+    let page = framed(
         operator,
         Framed { title: "System", section: NavigationEntry::System, live: None, done: call.query.get("done"), body },
-    )
+    )?;
+    Ok(match secret {
+        Some((_, forget)) => page.cookie(forget),
+        None => page,
+    })
 }
 
 /// What could not be loaded.
