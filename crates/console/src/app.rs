@@ -72,7 +72,7 @@ impl Console {
         if !is_form || head.repeated.is_some() {
             return PageResponse::bad_form().response();
         }
-        let WebRequest { peer, parts, body } = request;
+        let WebRequest { peer, parts, body, .. } = request;
         match body.collect(FORM_BYTES_MAX).await {
             Ok(body) => self.answer_parts(&peer, &parts, &body).await,
             Err(error) => self.reject(error),

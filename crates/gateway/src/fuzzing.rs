@@ -6,7 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tollgate_web::h1::parse;
 
 use crate::canonical::CanonicalPath;
-use crate::request_head::{ForwardedFor, HOP_BY_HOP, HeadStyle, OVERRIDES, rebuild_head, tokens};
+use crate::field_class::FieldClass;
+use crate::request_head::{ForwardedFor, HeadStyle, rebuild_head, tokens};
 use crate::spec::{ForwardedStyle, HeaderEdits, TraceStyle};
 
 const MAX_HEAD: usize = 16 << 10;
@@ -39,7 +40,7 @@ pub fn rebuilt_head(data: &[u8]) {
     rebuild_head(&mut headers, &route, &forwarded);
     // Requests of HTTP/1.0 without a host get the server's, when it is chosen.
     let host = headers.entry(header::HOST).or_insert(HeaderValue::from_static("server")).clone();
-    check_fields(&headers, &sent);
+    check_fields(&headers, &sent, trusts_peer);
     check_hops(&headers, style, trusts_peer);
 
     let method = parsed.head.method;
@@ -78,10 +79,16 @@ fn write(method: &str, path: &str, headers: &HeaderMap) -> Vec<u8> {
     head
 }
 
-fn check_fields(headers: &HeaderMap, sent: &HeaderMap) {
-    for name in HOP_BY_HOP.iter().chain(&OVERRIDES).filter(|name| **name != header::TE) {
-        assert!(!headers.contains_key(name), "{name}");
+fn check_fields(headers: &HeaderMap, sent: &HeaderMap, trusts_peer: bool) {
+    for name in headers.keys().filter(|name| **name != header::TE) {
+        match FieldClass::of_any_spelling(name.as_str()) {
+            FieldClass::Own => {}
+            FieldClass::Hops => assert!(!name.as_str().contains('_'), "{name}"),
+            FieldClass::Proxy => assert!(trusts_peer, "{name}"),
+            class => panic!("{name} is {class:?}"),
+        }
     }
+    assert!(headers.get_all(header::COOKIE).iter().count() <= 1, "cookies are one field");
     assert!(headers.get(header::TE).is_none_or(|value| value == "trailers"));
     for named in tokens(sent, &header::CONNECTION).map(str::to_ascii_lowercase) {
         let is_own = named == "host" || named == "te" || named.starts_with("content-") || named.contains("forwarded");

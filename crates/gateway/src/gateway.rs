@@ -25,6 +25,7 @@ use crate::asked_request::AskedRequest;
 use crate::canonical::CanonicalPath;
 use crate::cost::{PricedRequest, RequestHead};
 use crate::grpc_refusal::{grpc_refusal, is_grpc};
+use crate::interim;
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::queue_place::QueuePlace;
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
@@ -138,6 +139,10 @@ impl WebApp for Gateway {
         true
     }
 
+    fn writes_title_case(&self) -> bool {
+        false
+    }
+
     fn reject(&self, error: HttpError) -> WebResponse {
         let response = unreadable(error);
         RequestRecord::new(&self.0.recorder).refused("unreadable", response.status().as_u16());
@@ -163,7 +168,7 @@ macro_rules! or_refuse {
 
 impl GatewayState {
     async fn answer(&self, request: WebRequest, mut record: RequestRecord) -> Result<WebResponse, Refused> {
-        let WebRequest { peer, mut parts, body } = request;
+        let WebRequest { peer, mut parts, body, interim } = request;
         let table = self.routes.load_full();
         let method = parts.method.clone();
         if matches!(method, Method::CONNECT | Method::TRACE) {
@@ -198,7 +203,7 @@ impl GatewayState {
         };
         let (priced, body) = or_refuse!(PricedRequest::read(&route.spec, &head, body).await, record);
 
-        let endpoint = format!("{} {endpoint}", if method == Method::HEAD { "GET" } else { method.as_str() });
+        let endpoint = [if method == Method::HEAD { "GET" } else { method.as_str() }, " ", &endpoint].concat();
         let mut asked = AskedRequest { namespace, endpoint: &endpoint, host: &host, caller: &caller, class: "" };
         let class = asked.class_of(&route.spec, &parts.headers);
         asked.class = &class.name;
@@ -229,17 +234,21 @@ impl GatewayState {
         let delay = Duration::from_nanos(decision.delay().nanos());
         drop(decision);
         if !delay.is_zero() {
-            QueuePlace::new(&mut charge.held, &mut charge.settlement).wait(delay).await;
+            Box::pin(QueuePlace::new(&mut charge.held, &mut charge.settlement).wait(delay)).await;
         }
 
-        let mut permit = match Box::pin(route.upstream.protection.admit(class.rank, &method)).await {
+        let admitted = match route.upstream.protection.admit_at_once(class.rank, &method) {
+            Some(admitted) => admitted,
+            None => Box::pin(route.upstream.protection.admit_in_turn(class.rank, &method)).await,
+        };
+        let mut permit = match admitted {
             Ok(permit) => permit,
             Err(error) => {
                 charge.give_back(&asked, &self.refunds);
                 return Err(Refused { refusal: Box::new(error.into()), record });
             }
         };
-        let target = or_refuse!(target(&path.forwarded(&route.spec), uri.query()), record);
+        let target = or_refuse!(target(&path.forwarded(&route.spec), &uri), record);
         let exchange = Exchange {
             caller: caller.client_key(),
             path: path.as_str(),
@@ -252,7 +261,7 @@ impl GatewayState {
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, target, parts.headers);
         if let Some(protocol) = upgraded {
             upgrade::ask_for(&protocol, request.headers_mut());
-            let answered = route.upstream.send_upgrade(request, &exchange).await;
+            let answered = Box::pin(route.upstream.send_upgrade(request, &exchange)).await;
             permit.ended(answered.as_ref().map(|(response, _)| response.status()));
             if let Err(error) = &answered {
                 charge.failed(error, &asked, &self.refunds);
@@ -262,8 +271,9 @@ impl GatewayState {
             let guards = ExchangeGuards::new(record, permit, charge);
             return Ok(upgrade::respond(answer, connection, &route, &fields, guards, exchange.end));
         }
-        let (body, progress) = body.into_sent(request.headers_mut());
+        let (body, progress) = body.into_sent(request.headers_mut(), &route.spec);
         *request.body_mut() = body;
+        interim::pass_on(&mut request, interim, &route);
         record.follow(progress.clone());
         charge.sent(progress.clone());
         let received = route.upstream.send(request, progress, &exchange).await;
@@ -391,8 +401,11 @@ fn is_longer_than(headers: &HeaderMap, max_bytes: Option<u64>) -> bool {
 }
 
 /// Path and query of a forwarded request.
-fn target(path: &str, query: Option<&str>) -> Result<Uri, GatewayRefusal> {
-    let text = match query {
+fn target(path: &str, uri: &Uri) -> Result<Uri, GatewayRefusal> {
+    if let Some(unchanged) = uri.path_and_query().filter(|sent| sent.path() == path) {
+        return Ok(unchanged.clone().into());
+    }
+    let text = match uri.query() {
         Some(query) => format!("{path}?{query}"),
         None => path.to_owned(),
     };

@@ -10,16 +10,17 @@ use tollgate_telemetry::{Counter, HistogramFigures, MetricFamilies, MetricsPage}
 use crate::duration_histogram::add;
 use crate::routes::{CompiledRoute, RouteTable};
 
-/// Routes with a label of their own.
-const ROUTES_MAX: usize = 1_000;
+/// Most pairs of a route and an outcome; further routes are counted as one without a name.
+const SERIES_MAX: usize = 1_000;
 
-/// CompiledRoute, outcome and class of the status.
-type RequestLabels = (String, &'static str, u16);
+/// Outcome and class of the status.
+type OutcomeLabels = (&'static str, u16);
 
 /// Counts requests by route and outcome.
 #[derive(Default)]
 pub(crate) struct GatewayMetrics {
-    requests: RwLock<HashMap<RequestLabels, Arc<Counter>>>,
+    /// By route. A route has few outcomes.
+    requests: RwLock<HashMap<String, Vec<(OutcomeLabels, Counter)>>>,
     pub(crate) refunds: RefundCounters,
 }
 
@@ -36,16 +37,24 @@ pub(crate) struct RefundCounters {
 impl GatewayMetrics {
     /// Counts a request that has ended. Statuses are counted by their class.
     pub(crate) fn ended(&self, route: &str, outcome: &'static str, status: u16) {
-        let class = status / 100;
+        let labels = (outcome, status / 100);
         let known = self.requests.read().unwrap_or_else(PoisonError::into_inner);
-        let key = (route.to_owned(), outcome, class);
-        if let Some(counter) = known.get(&key) {
+        let outcomes = known.get(route).into_iter().flatten();
+        if let Some((_, counter)) = outcomes.into_iter().find(|(own, _)| *own == labels) {
             return counter.add_one();
         }
         drop(known);
         let mut requests = self.requests.write().unwrap_or_else(PoisonError::into_inner);
-        let key = if requests.len() < ROUTES_MAX { key } else { (String::new(), outcome, class) };
-        requests.entry(key).or_default().add_one();
+        let has_room = requests.values().map(Vec::len).sum::<usize>() < SERIES_MAX;
+        let outcomes = requests.entry(if has_room { route.to_owned() } else { String::new() }).or_default();
+        match outcomes.iter().find(|(own, _)| *own == labels) {
+            Some((_, counter)) => counter.add_one(),
+            None => {
+                let counter = Counter::default();
+                counter.add_one();
+                outcomes.push((labels, counter));
+            }
+        }
     }
 }
 
@@ -58,9 +67,12 @@ pub(crate) struct GatewayFamilies {
 impl MetricFamilies for GatewayFamilies {
     fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         let requests = self.metrics.requests.read().unwrap_or_else(PoisonError::into_inner);
-        let mut requests: Vec<_> = requests.iter().map(|(key, count)| (key.clone(), count.sum())).collect();
+        let figures = requests.iter().flat_map(|(route, outcomes)| {
+            outcomes.iter().map(move |((outcome, class), count)| (route.clone(), *outcome, *class, count.sum()))
+        });
+        let mut requests: Vec<_> = figures.collect();
         requests.sort();
-        let labelled = requests.into_iter().map(|((route, outcome, class), count)| {
+        let labelled = requests.into_iter().map(|(route, outcome, class, count)| {
             ([("route", route), ("outcome", outcome.to_owned()), ("status", format!("{class}xx"))], count)
         });
         page.counters("tollgate_gateway_requests", "Requests to the gateway, by route and outcome", labelled)?;
@@ -137,7 +149,7 @@ fn write_routes(routes: &[Arc<CompiledRoute>], page: &mut MetricsPage<'_>) -> fm
         "From the arrival of a request to the end of its response, by route",
         durations.iter().map(|(route, figures)| ([("route", route.clone())], figures)),
     )?;
-    settled.truncate(ROUTES_MAX);
+    settled.truncate(SERIES_MAX);
     page.counters(
         "tollgate_gateway_settled",
         "Amounts settled when responses ended, by route and meter",

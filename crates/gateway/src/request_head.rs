@@ -3,44 +3,15 @@
 
 use http::header::{self, Entry};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use smallvec::SmallVec;
 
+use crate::field_class::FieldClass;
 use crate::spec::{ForwardedStyle, HeaderEdits, TraceStyle};
 use crate::traceparent;
-
-/// Fields that belong to one connection (RFC 9110, 7.6.1), whatever `Connection` names.
-pub(crate) const HOP_BY_HOP: [HeaderName; 9] = [
-    header::CONNECTION,
-    HeaderName::from_static("http2-settings"),
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-/// Others of the family. They are removed: a server that reads them would believe the caller.
-const X_FORWARDED_OTHERS: [HeaderName; 4] = [
-    HeaderName::from_static("x-forwarded-port"),
-    HeaderName::from_static("x-forwarded-prefix"),
-    HeaderName::from_static("x-forwarded-server"),
-    HeaderName::from_static("x-real-ip"),
-];
-
-/// Fields by which some servers take another method or path than the one that was decided about; of `Proxy`, CGI makes
-/// the variable by which programs choose their own proxy.
-pub(crate) const OVERRIDES: [HeaderName; 6] = [
-    HeaderName::from_static("proxy"),
-    HeaderName::from_static("x-http-method"),
-    HeaderName::from_static("x-http-method-override"),
-    HeaderName::from_static("x-method-override"),
-    HeaderName::from_static("x-original-url"),
-    HeaderName::from_static("x-rewrite-url"),
-];
 
 /// What a route makes of the head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -56,51 +27,76 @@ pub(crate) struct HeadStyle<'a> {
 /// Makes the caller's header the one that the server gets.
 pub(crate) fn rebuild_head(headers: &mut HeaderMap, style: &HeadStyle<'_>, forwarded: &ForwardedFor<'_>) {
     remove_connection_fields(headers);
-    remove_overrides(headers);
     headers.remove(header::EXPECT); // the gateway has answered it
+    remove_where(headers, |name| match FieldClass::of(name) {
+        FieldClass::Override | FieldClass::OtherHop => true,
+        FieldClass::Proxy => !forwarded.trusts_peer,
+        FieldClass::Own | FieldClass::Connection | FieldClass::Hops => false,
+    });
+    join_cookies(headers);
     forwarded.write(style.forwarded, headers);
     traceparent::write(style.trace, headers);
     style.edits.apply(headers);
-    remove_other_spellings(headers);
+    remove_other_spellings(headers, forwarded.trusts_peer);
 }
 
-/// Removes the fields that name another request.
-fn remove_overrides(headers: &mut HeaderMap) {
-    for name in &OVERRIDES {
+/// HTTP/2 splits cookies into several fields, of which servers of HTTP/1.1 may take one, or join them as other lists
+/// (RFC 9113, 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let mut fields = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes);
+    let (Some(_), Some(_)) = (fields.next(), fields.next()) else { return };
+    let all: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(joined) = HeaderValue::from_bytes(&all.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
+    }
+}
+
+/// Removes fields by their names.
+fn remove_where(headers: &mut HeaderMap, is_removed: impl Fn(&str) -> bool) {
+    let removed: SmallVec<[HeaderName; 4]> = headers.keys().filter(|name| is_removed(name.as_str())).cloned().collect();
+    for name in removed {
         headers.remove(name);
     }
 }
 
 /// Removes fields that some servers cannot tell from one of the gateway, or from another one that is there: for CGI, WSGI
 /// and PHP an underscore is a hyphen.
-fn remove_other_spellings(headers: &mut HeaderMap) {
-    let is_other =
-        |name: &&HeaderName| name.as_str().contains('_') && is_protected(&name.as_str().replace('_', "-"), headers);
-    let others: Vec<HeaderName> = headers.keys().filter(is_other).cloned().collect();
+fn remove_other_spellings(headers: &mut HeaderMap, trusts_peer: bool) {
+    if !headers.keys().any(|name| name.as_str().contains('_')) {
+        return;
+    }
+    let others: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| name.as_str().contains('_'))
+        .filter(|name| is_protected(&name.as_str().replace('_', "-"), headers, trusts_peer))
+        .cloned()
+        .collect();
     for name in others {
         headers.remove(name);
     }
 }
 
 /// True for fields that are not the caller's to write, and for those that this request has.
-fn is_protected(name: &str, headers: &HeaderMap) -> bool {
-    let families =
-        [&HOP_BY_HOP[..], &OVERRIDES, &X_FORWARDED_OTHERS, &[X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO]];
-    headers.contains_key(name)
-        || name == "content-length"
-        || families.iter().any(|family| family.iter().any(|own| own == name))
+fn is_protected(name: &str, headers: &HeaderMap, trusts_peer: bool) -> bool {
+    let is_own = match FieldClass::of(name) {
+        FieldClass::Own => true,
+        FieldClass::Proxy => trusts_peer,
+        _ => false,
+    };
+    !is_own || name == "content-length" || headers.contains_key(name)
 }
 
 /// Removes the fields of the connection, and those that `Connection` names. `TE: trailers` stays: it says that the caller
 /// takes trailers, which gRPC needs.
 pub(crate) fn remove_connection_fields(headers: &mut HeaderMap) {
     let takes_trailers = tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
-    let named: Vec<HeaderName> = tokens(headers, &header::CONNECTION).filter_map(|name| name.parse().ok()).collect();
     // What describes the body is end to end: a caller must not have it left out behind the gateway that read it.
-    let is_own = |name: &&HeaderName| **name != header::HOST && !name.as_str().starts_with("content-");
-    for name in named.iter().filter(is_own).chain(&HOP_BY_HOP) {
+    let is_optional = |name: &HeaderName| *name != header::HOST && !name.as_str().starts_with("content-");
+    let named = tokens(headers, &header::CONNECTION).filter_map(|name| name.parse().ok()).filter(is_optional);
+    for name in named.collect::<SmallVec<[HeaderName; 4]>>() {
         headers.remove(name);
     }
+    remove_where(headers, |name| FieldClass::of(name) == FieldClass::Connection);
     if takes_trailers {
         headers.insert(header::TE, HeaderValue::from_static("trailers"));
     }
@@ -130,9 +126,6 @@ impl ForwardedFor<'_> {
     fn write(&self, style: ForwardedStyle, headers: &mut HeaderMap) {
         let is_x = matches!(style, ForwardedStyle::XForwarded | ForwardedStyle::Both);
         let is_forwarded = matches!(style, ForwardedStyle::Forwarded | ForwardedStyle::Both);
-        for name in &X_FORWARDED_OTHERS {
-            headers.remove(name);
-        }
         if !self.trusts_peer || !is_x {
             for name in [&X_FORWARDED_FOR, &X_FORWARDED_HOST, &X_FORWARDED_PROTO] {
                 headers.remove(name);
@@ -183,6 +176,12 @@ impl ForwardedFor<'_> {
 
 /// Appends an element to a list field, which becomes one line.
 fn append_to_list(headers: &mut HeaderMap, name: HeaderName, element: &str) {
+    if !headers.contains_key(&name) {
+        if let Ok(value) = HeaderValue::from_str(element) {
+            headers.insert(name, value);
+        }
+        return;
+    }
     let mut list: Vec<u8> = Vec::new();
     for value in headers.get_all(&name) {
         list.extend_from_slice(value.as_bytes());
@@ -238,7 +237,9 @@ mod tests {
         let mut headers = map(sent);
         let host = HeaderValue::from_static("api.example.com");
         let peer = Some("2001:db8::1".parse().unwrap());
-        ForwardedFor { peer, trusts_peer, host: Some(&host), is_tls: true }.write(style, &mut headers);
+        let edits = HeaderEdits::default();
+        let style = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &edits };
+        rebuild_head(&mut headers, &style, &ForwardedFor { peer, trusts_peer, host: Some(&host), is_tls: true });
         shown(&headers)
     }
 

@@ -133,7 +133,11 @@ impl RequestRecord {
 
     /// Tells the caller the id of the request.
     pub(crate) fn write_id(&self, headers: &mut HeaderMap) {
-        if let Ok(id) = HeaderValue::from_str(&self.id_text()) {
+        let digits: [u8; 16] = std::array::from_fn(|place| {
+            let digit = (self.record.id >> (60 - 4 * place)) as u8 & 15;
+            if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }
+        });
+        if let Ok(id) = HeaderValue::from_bytes(&digits) {
             headers.insert(DECISION_ID, id);
         }
     }

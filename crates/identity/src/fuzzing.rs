@@ -3,8 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use tollgate_rules::forwarded;
+
+use crate::JwtAlgorithm;
 use crate::jwt::{KeySet, SharedSecrets, TokenParts};
-use crate::{JwtAlgorithm, forwarded};
 
 /// A token, and the same bytes as a JSON Web Key Set: a token that is accepted has one spelling.
 pub fn jwt(data: &[u8]) {

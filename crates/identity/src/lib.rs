@@ -14,17 +14,16 @@
 //! | `api_key`, `key_file` | keys, found by digest |
 //! | `jwt/`, `jwt_algorithm` | tokens, keys, JWKS |
 //! | `basic`, `certificate` | passwords, client certificates |
-//! | `client_address`, `forwarded` | addresses behind trusted proxies |
+//!
+//! Addresses behind trusted proxies are those of [`tollgate_rules::client_address`].
 
 mod api_key;
 mod basic;
 mod caller_identity;
 mod certificate;
-mod client_address;
 mod credential_source;
 mod evidence;
 mod failure;
-mod forwarded;
 #[doc(hidden)]
 pub mod fuzzing;
 mod identifier;
@@ -35,7 +34,6 @@ mod spec;
 
 pub use api_key::{DirectoryKey, KeyDigest, KeyDirectory, NoKeys};
 pub use caller_identity::{CallerIdentity, ProofKind, ProvenIdentity};
-pub use client_address::{ForwardedHeader, ProxyTrust};
 pub use credential_source::CredentialSource;
 pub use evidence::{CertificateNames, Evidence};
 pub use failure::{CredentialFailure, IdentityError, Unauthenticated};
@@ -47,3 +45,4 @@ pub use spec::{
     ApiKeySpec, BasicSpec, CertificateName, CertificateSpec, ClaimSpec, IdentitySpec, JwtKeySpec, JwtSpec, OnUnproven,
     ProofSpec,
 };
+pub use tollgate_rules::client_address::{ForwardedHeader, ProxyTrust};

@@ -9,6 +9,7 @@
 //! | [`faults`] | the fault matrix, applied to a fleet of real nodes |
 //! | [`durability`] | kills of a node under load, and the usage of quotas that each one costs |
 //! | [`process`], [`program`], [`ports`], [`patience`], [`stalls`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, how busy the machine is, a wall clock that steps |
+//! | [`closing`] | reading from a peer that may reset the connection |
 //! | [`knee`] | a server with a knee: workers that wait, and a queue |
 //! | [`overload`] | many times what such a server carries, through a gateway, with and without shedding |
 //! | [`plot`] | line charts as SVG |
@@ -18,6 +19,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
 
+pub mod closing;
 pub mod durability;
 pub mod fault_proxy;
 pub mod faults;

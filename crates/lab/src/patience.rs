@@ -55,6 +55,22 @@ pub async fn until_async(what: &str, within: Duration, mut is_so: impl AsyncFnMu
     eventually(what, within, async || is_so().await.then_some(())).await;
 }
 
+/// Awaits what is promised within this time, by a clock that runs as fast as this process: see [`try_until`]. Panics with
+/// `what` afterwards.
+pub async fn promised<T>(what: &str, within: Duration, answer: impl Future<Output = T>) -> T {
+    let mut answer = std::pin::pin!(answer);
+    let mut waited = Duration::ZERO;
+    while waited < within {
+        let round = Watch::start();
+        if let Ok(answer) = tokio::time::timeout(EVERY, answer.as_mut()).await {
+            return answer;
+        }
+        let slowness = round.elapsed().as_secs_f64() / EVERY.as_secs_f64();
+        waited += round.elapsed().div_f64(slowness.clamp(1.0, SLOWNESS_MAX));
+    }
+    panic!("promised within {within:?}: {what}")
+}
+
 /// Sleeps.
 #[expect(clippy::disallowed_methods, reason = "the home of real waiting in tests of real processes")]
 pub fn pause(span: Duration) {

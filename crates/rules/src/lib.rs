@@ -7,12 +7,15 @@
 
 pub mod address;
 pub mod check;
+pub mod client_address;
 pub mod datetime;
 pub mod document;
 pub mod duration;
 pub mod endpoint;
 pub mod envoy;
 pub mod fmt;
+#[doc(hidden)]
+pub mod forwarded;
 pub mod glob;
 pub mod key;
 pub mod lint;

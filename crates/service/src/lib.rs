@@ -34,8 +34,6 @@ pub mod plans;
 mod quota_marks;
 pub mod receipt_sealer;
 pub mod refusal;
-pub mod render;
-mod reply;
 mod reported_marks;
 mod reservations;
 pub mod rls;
@@ -59,12 +57,14 @@ pub use observer::ServiceObserver;
 pub use quota_marks::QuotaMarks;
 pub use receipt_sealer::Sealer;
 pub use refusal::ApiError;
-pub use reply::{HeaderFields, Reply};
 pub use reservations::{Extended, SignedReceipt};
 pub use rls_cache::RlsLocalCache;
 pub use service::{IN_BATCHES_MAX, PendingCheck, Service, ServiceConfig};
 pub use steady_refusals::SteadyRefusals;
 pub use throttle::PipelinedCharge;
+/// Renders decisions.
+pub use tollgate_render as render;
+pub use tollgate_render::{HeaderFields, Reply};
 pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     audit, bench, check, clients, completions, config, db, envoy_compat, explain, gateway, grants, keys, man, measure,
-    mode, namespaces, overrides, plans, rules, serve, status, store, tokens, usage, violations, webhooks,
+    mode, namespaces, overrides, plans, ready, rules, serve, status, store, tokens, usage, violations, webhooks,
 };
 use crate::exit::Exit;
 use crate::output::Output;
@@ -71,6 +71,8 @@ pub enum Command {
     Mode(Box<mode::Args>),
     /// State of a server: generation, database, store, quarantined rows
     Status(Box<status::Args>),
+    /// Ask a server whether it is ready: a health check without curl
+    Ready(Box<ready::Args>),
     /// Database of the control plane, without a server: migrate, status, token
     #[command(subcommand)]
     Db(db::Command),
@@ -111,6 +113,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Webhooks(command)) => webhooks::run(&command, out),
         Some(Command::Mode(args)) => mode::run(&args, out),
         Some(Command::Status(args)) => status::run(&args, out),
+        Some(Command::Ready(args)) => ready::run(&args, out),
         Some(Command::Db(command)) => db::run(&command, out),
         Some(Command::Store(command)) => store::run(&command, out),
         Some(Command::Bench(args)) => bench::run(&args, out),

@@ -50,6 +50,11 @@ fn guide_to_plans() {
     administer("docs/guide/plans.md", "examples/plans.yaml");
 }
 
+#[test]
+fn guide_to_moving_from_kong() {
+    replay("docs/guide/kong.md", "examples/kong.yaml");
+}
+
 /// Two nodes and a Redis, which `redis-cli shutdown` stops.
 #[test]
 fn guide_to_a_fleet() {

@@ -149,6 +149,23 @@ fn sends_a_client_certificate_to_the_admin_listener() {
     assert!(code == 2 && error.contains("me.pem and node-key.pem cannot be used"), "{error}");
 }
 
+/// The health check of an image that has nothing but the program.
+#[test]
+fn ready_is_the_exit_code_of_a_health_check() {
+    let dir = Dir::new("ready");
+    let server = Server::start(dir.tollgate(), &["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0"]);
+    let ask =
+        |url: &str, flags: &[&str]| parts(&dir.tollgate().args(["ready", "--url", url]).args(flags).output().unwrap());
+    assert_eq!(ask(server.url(), &[]), (0, "{\"ready\":true}\n".to_owned(), String::new()));
+    assert_eq!(ask(server.url(), &["--live"]), (0, "{\"live\":true}\n".to_owned(), String::new()));
+    let draining =
+        "HTTP/1.1 503 Draining\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"ready\":false}";
+    let (url, drains) = stranger(draining.to_owned());
+    assert_eq!(ask(&url, &[]), (1, "{\"ready\":false}\n".to_owned(), String::new()));
+    drains.join().unwrap();
+    assert_eq!(ask("http://127.0.0.1:1", &[]).0, 2, "no server");
+}
+
 #[test]
 fn recognises_other_servers() {
     let dir = Dir::new("strangers");

@@ -4,6 +4,7 @@ use http::request::Parts;
 use tollgate_net::Peer;
 
 use crate::head::{Head, HttpError};
+use crate::interim::InterimResponses;
 use crate::received_body::ReceivedBody;
 use crate::response_body::ResponseBody;
 
@@ -24,6 +25,12 @@ pub trait WebApp: Send + Sync + 'static {
         false
     }
 
+    /// True if names of header fields are written in title case over HTTP/1, as people expect who read them. It costs more
+    /// than all other writing of a head, so an app that passes on the responses of others does without.
+    fn writes_title_case(&self) -> bool {
+        true
+    }
+
     /// The response to a message that cannot be read, or cannot be answered.
     fn reject(&self, error: HttpError) -> WebResponse;
 }
@@ -37,6 +44,8 @@ pub struct WebRequest {
     pub parts: Parts,
     /// The body: collect it with a cap, or read it as a stream.
     pub body: ReceivedBody,
+    /// Sends interim responses to the caller.
+    pub interim: InterimResponses,
 }
 
 impl WebRequest {

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::head::HttpError;
+use crate::interim::InterimQueue;
 use crate::tunnel::Tunnel;
 
 /// The state of the current message. Its body is not read before a handler asks for it.
@@ -21,12 +22,52 @@ struct GateState {
     /// The response has not been sent to its end.
     is_answering: bool,
     tunnel: Option<Tunnel>,
+    /// Counts messages.
+    message: u64,
+    interim: InterimQueue,
 }
 
 impl BodyGate {
     /// A new message.
     pub(crate) fn begin(&self) {
-        *self.state() = GateState { is_answering: true, ..GateState::default() };
+        let mut state = self.state();
+        let message = state.message.wrapping_add(1);
+        *state = GateState { is_answering: true, message, ..GateState::default() };
+    }
+
+    /// The number of the message.
+    pub(crate) fn message(&self) -> u64 {
+        self.state().message
+    }
+
+    /// Queues an interim response to a message, unless its response has begun. False if it is dropped.
+    pub(crate) fn push_interim(&self, message: u64, head: &[u8]) -> bool {
+        let mut state = self.state();
+        let is_queued = state.message == message && state.is_answering && state.interim.push(head);
+        if let Some(waker) = state.waker.take_if(|_| is_queued) {
+            waker.wake();
+        }
+        is_queued
+    }
+
+    /// The response begins: no interim response can come before it any more.
+    pub(crate) fn close_interim(&self) {
+        self.state().interim.close();
+    }
+
+    /// What to write before the next bytes of hyper. `is_flushed` if all bytes before those of the response have been
+    /// written, so that interim responses do not end up in the message before.
+    pub(crate) fn interim_before_write(&self, is_flushed: bool) -> Option<Vec<u8>> {
+        self.state().interim.take_before_response(is_flushed)
+    }
+
+    /// What to write while hyper has nothing to write. The task is woken when there is more.
+    pub(crate) fn interim_while_idle(&self, cx: &Context<'_>) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        if state.is_answering && !state.interim.is_closed() {
+            state.waker = Some(cx.waker().clone());
+        }
+        state.interim.take_while_waiting()
     }
 
     /// The response to the message has been sent, or will never be.

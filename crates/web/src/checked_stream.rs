@@ -41,6 +41,10 @@ pub(crate) struct CheckedStream {
     waits_for: Option<WaitsFor>,
     /// While a write waits for the client.
     write_deadline: Option<Deadline>,
+    /// Interim responses that are being written.
+    interim: Vec<u8>,
+    /// hyper has had nothing to write since the current message began.
+    is_flushed: bool,
     input: Vec<u8>,
     /// Length of the part of the input that hyper has.
     start: usize,
@@ -90,6 +94,8 @@ impl CheckedStream {
             read_deadline: Deadline::new(Instant::now() + limits.idle_timeout),
             waits_for: None,
             write_deadline: None,
+            interim: Vec::new(),
+            is_flushed: false,
             input: Vec::new(),
             start: 0,
             checked: 0,
@@ -145,7 +151,7 @@ impl CheckedStream {
                     match check_head(rest, &self.limits) {
                         Ok(Some(ParsedHead { bytes, length, .. })) => {
                             self.gate.begin();
-                            self.waits_for = None;
+                            (self.waits_for, self.is_flushed) = (None, false);
                             self.checked = bytes;
                             self.expects = match length {
                                 BodyLength::Known(0) => Expects::Head,
@@ -223,6 +229,9 @@ impl CheckedStream {
             let fresh = self.input.get(old_len..).unwrap_or_default();
             self.is_worth_parsing |= fresh.contains(&b'\n') || self.input.len() > self.limits.max_head;
             return Poll::Ready(read.map(|bytes| bytes > 0));
+        }
+        if self.input.is_empty() {
+            self.input = Vec::new(); // room for a read that nothing may fill for a minute
         }
         if self.waits_for == Some(WaitsFor::NextRequest) && self.drain_begun.as_mut().poll(cx).is_ready() {
             self.start_deadline();
@@ -305,15 +314,35 @@ impl CheckedStream {
         let deadline = self.write_deadline.get_or_insert_with(|| Deadline::new(Instant::now() + limit));
         deadline.poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
+
+    /// Writes interim responses to their end.
+    fn poll_interim(&mut self, cx: &mut Context<'_>, more: Option<Vec<u8>>) -> Poll<io::Result<()>> {
+        self.interim.extend(more.into_iter().flatten());
+        while !self.interim.is_empty() {
+            let write = Pin::new(&mut self.stream).poll_write(cx, &self.interim);
+            match ready!(self.poll_in_time(cx, write))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => _ = self.interim.drain(..written),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
 }
 
 impl AsyncWrite for CheckedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let interim = self.gate.interim_before_write(self.is_flushed);
+        ready!(self.poll_interim(cx, interim))?;
+        self.is_flushed = false;
         let write = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.poll_in_time(cx, write)
     }
 
+    /// hyper flushes when it has written all it has.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let interim = self.gate.interim_while_idle(cx);
+        ready!(self.poll_interim(cx, interim))?;
+        self.is_flushed = true;
         let flush = Pin::new(&mut self.stream).poll_flush(cx);
         self.poll_in_time(cx, flush)
     }

@@ -18,6 +18,9 @@ use crate::respond::{Via, respond};
 /// hyper reads and writes through buffers that grow up to this, and a head has to fit.
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// Header fields that hyper takes without allocating for them.
+const HEADERS_ON_STACK: usize = 100;
+
 /// Serves an HTTP/1 connection until it ends.
 pub(crate) async fn serve<A: WebApp>(stream: CheckedStream, peer: &Peer, context: &ListenerContext, app: &Arc<A>) {
     let gate = stream.gate();
@@ -25,13 +28,17 @@ pub(crate) async fn serve<A: WebApp>(stream: CheckedStream, peer: &Peer, context
         let via = Via::Http1(gate.clone());
         Box::pin(async move { Ok::<_, Infallible>(respond(&**app, peer, context, request, via).await) })
     });
-    let mut connection = Builder::new()
+    let mut builder = Builder::new();
+    builder
         .half_close(!app.ends_with_client())
         .header_read_timeout(None) // the stream has its own
-        .title_case_headers(true)
-        .max_headers(context.limits.max_headers.max(1))
-        .max_buf_size(BUFFER_BYTES.max(2 * context.limits.max_head))
-        .serve_connection(TokioIo::new(stream), service);
+        .title_case_headers(app.writes_title_case())
+        .max_buf_size(BUFFER_BYTES.max(2 * context.limits.max_head));
+    // The stream has checked the number; hyper allocates for every request if it is told one.
+    if context.limits.max_headers > HEADERS_ON_STACK {
+        builder.max_headers(context.limits.max_headers);
+    }
+    let mut connection = builder.serve_connection(TokioIo::new(stream), service);
     // Other errors concern only the client: it is gone, or a response failed midway and must not look complete.
     let ended = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
     if let Some(tunnel) = gate.take_tunnel().filter(|_| ended.is_ok()) {

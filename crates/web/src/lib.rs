@@ -9,6 +9,7 @@
 //! | [`Web`], [`WebApp`], [`WebRequest`], [`WebResponse`] | the protocol of a listener, and what answers its requests |
 //! | [`ReceivedBody`], [`ResponseBody`] | bodies: collected or streamed; complete, streamed, or events |
 //! | [`EventSender`], [`ServerSentEvent`] | server-sent events |
+//! | [`InterimResponses`] | sends 1xx before the response |
 //! | [`Tunnel`] | what takes a connection over behind a response of 101 |
 //! | [`Handler`], [`Buffered`] | answers a request with a short body: prepares from the head, then handles the body |
 //! | [`Head`], [`ReceivedHeaders`] | the parts of a request head that handlers read, and all other fields by name |
@@ -34,6 +35,7 @@ pub mod h2_head;
 mod handler;
 pub mod head;
 mod head_checks;
+mod interim;
 mod metrics;
 mod protocol;
 mod received_body;
@@ -50,6 +52,7 @@ pub use events::{EventSender, ServerSentEvent};
 pub use handler::{Handler, PendingResponse, handle_or_fail};
 pub use head::{Head, HttpError};
 pub use head_checks::{check_encoding, request_timeout};
+pub use interim::InterimResponses;
 pub use metrics::HttpMetrics;
 pub use protocol::{TOO_MANY_CONNECTIONS, Web};
 pub use received_body::ReceivedBody;

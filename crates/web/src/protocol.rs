@@ -22,11 +22,12 @@ impl<A: WebApp> Protocol for Web<A> {
     async fn serve(&self, stream: Stream, peer: &Peer, context: &ListenerContext) {
         let Web(app) = self;
         if h2::is_agreed(&stream) {
-            return h2::serve(Vec::new(), stream, peer, context, app).await;
+            return Box::pin(h2::serve(Vec::new(), stream, peer, context, app)).await;
         }
         match CheckedStream::new(stream, context).first_bytes().await {
             FirstBytes::Http1(stream) => h1_connection::serve(*stream, peer, context, app).await,
-            FirstBytes::Http2(read, stream) => h2::serve(read, stream, peer, context, app).await,
+            // On the heap: connections of HTTP/1 are most, and need less room.
+            FirstBytes::Http2(read, stream) => Box::pin(h2::serve(read, stream, peer, context, app)).await,
             FirstBytes::Nothing(stream) => stream.linger().await,
         }
     }

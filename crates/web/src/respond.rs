@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tollgate_net::{BudgetPermit, ListenerContext, Peer, catch_panic};
 
@@ -15,6 +15,7 @@ use crate::body_gate::BodyGate;
 use crate::h2_activity::ActiveStream;
 use crate::h2_head;
 use crate::head::{HOSTS_MANY, HttpError};
+use crate::interim::InterimResponses;
 use crate::received_body::ReceivedBody;
 use crate::response_body::{Content, ResponseBody, STREAM_BYTES, StreamError};
 
@@ -41,7 +42,10 @@ pub(crate) async fn respond<A: WebApp>(
     let response = match error {
         Some(error) => app.reject(error),
         None => {
-            let request = WebRequest { peer: peer.clone(), parts, body: ReceivedBody::new(incoming, gate, context) };
+            let known = gate.as_ref().filter(|_| parts.version >= Version::HTTP_11);
+            let interim = known.map(|gate| InterimResponses::new(gate.clone())).unwrap_or_default();
+            let body = ReceivedBody::new(incoming, gate, context);
+            let request = WebRequest { peer: peer.clone(), parts, body, interim };
             catch_panic(app.respond(request)).await.unwrap_or_else(|| app.reject(HttpError::Panicked))
         }
     };
@@ -83,6 +87,7 @@ fn send<A: WebApp>(
     let mut answered = None;
     let active = match via {
         Via::Http1(gate) => {
+            gate.close_interim();
             let is_last = context.drain.has_begun() && !gate.has_more();
             answered = Some(AnsweredMessage(gate.clone()));
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
 use tollgate_control::{Control, DatabaseUrl, Error, Precondition};
-use tollgate_lab::patience::Watch;
+use tollgate_lab::patience::{Watch, promised};
 use tollgate_lab::postgres::{PostgresServer, Shutdown};
 
 use crate::databases::author;
@@ -62,7 +61,7 @@ async fn a_listener_whose_connection_was_cut_reconnects() {
     let elsewhere = Control::new(&place).unwrap();
     let mut listener = elsewhere.listener();
     let heard = async |listener: &mut tollgate_control::GenerationListener| {
-        timeout(Duration::from_secs(2), listener.changed()).await.expect("heard of it in time");
+        promised("a notification", Duration::from_secs(2), listener.changed()).await;
     };
     heard(&mut listener).await;
     for n in 0..3 {

@@ -10,6 +10,7 @@ use tollgate_control::change_feed::{ChangeFeed, ChangeFeedConfig, LoadContext, L
 use tollgate_control::record::Role;
 use tollgate_control::{AuditFilter, Control, Error, Page, Precondition, RecordKind, TokenDraft, ViolationFilter};
 use tollgate_core::{ManualClock, Secret, Time};
+use tollgate_lab::patience::promised;
 
 use crate::databases::{Database, author, on_both};
 use crate::drafts::{NAMESPACE, apply, change_set, override_draft, overriding, per_second, rule};
@@ -259,8 +260,8 @@ on_both! {
         ].into_iter().enumerate() {
             let generation = number as i64 + 2;
             db.run(&sql).await;
-            let heard = timeout(Duration::from_secs(2), state.wait_for(|state| state.generation >= generation)).await;
-            assert!(heard.is_ok(), "{sql} is not in force in time");
+            let in_force = state.wait_for(|state| state.generation >= generation);
+            promised(&format!("{sql} is in force"), Duration::from_secs(2), in_force).await.expect("the feed runs");
         }
         let loaded = seen.lock().unwrap().clone().unwrap();
         let names: Vec<_> = loaded.namespaces[NAMESPACE].rules.iter().map(|rule| rule.name.clone().unwrap()).collect();

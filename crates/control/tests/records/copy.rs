@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
 use tollgate_control::change_feed::{ChangeFeed, ChangeFeedConfig, LoadContext, LocalCopy};
 use tollgate_control::{Control, DatabaseUrl, Page, Precondition};
 use tollgate_core::{ManualClock, Secret, Time};
+use tollgate_lab::patience::until_async;
 
 use crate::databases::Database;
 use crate::drafts::{apply, per_second, rule};
@@ -36,12 +36,8 @@ async fn an_unreadable_row_keeps_no_other_out_of_the_copy() {
     for sql in steps {
         let before = db.control.state().await.unwrap().generation;
         db.run(sql).await;
-        let copied = async {
-            while copy.state().await.map_or(0, |state| state.generation) <= before {
-                sleep(Duration::from_millis(20)).await;
-            }
-        };
-        assert!(timeout(Duration::from_secs(20), copied).await.is_ok(), "{sql} is not copied");
+        let is_copied = async || copy.state().await.map_or(0, |state| state.generation) > before;
+        until_async(&format!("{sql} is copied"), Duration::from_secs(20), is_copied).await;
     }
     let rules = copy.rules(&Default::default(), &Page::default()).await.unwrap().entries;
     let told: Vec<_> =

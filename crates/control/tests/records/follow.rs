@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tollgate_control::record::NamespaceDraft;
 use tollgate_control::{Edit, GenerationListener, Precondition};
+use tollgate_lab::patience::promised;
 
 use crate::databases::{author, on_both};
 use crate::drafts::{
@@ -16,7 +17,7 @@ use crate::drafts::{
 const SOON: Duration = Duration::from_secs(2);
 
 async fn heard(listener: &mut GenerationListener) {
-    timeout(SOON, listener.changed()).await.expect("heard of it in time");
+    promised("a notification", SOON, listener.changed()).await;
 }
 
 /// Waits until all initial notifications of a listener have arrived.

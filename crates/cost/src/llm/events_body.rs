@@ -21,6 +21,8 @@ pub(super) struct EventsBody {
     held: Vec<u8>,
     /// Whether the beginning of this event was passed on because the event is too long to be held.
     is_oversized: bool,
+    /// The last chunk ended with the CR of an event that was left out: an LF that follows belongs to it.
+    leaves_out_lf: bool,
 }
 
 impl EventsBody {
@@ -31,11 +33,16 @@ impl EventsBody {
             leave_out_usage,
             held: Vec::new(),
             is_oversized: false,
+            leaves_out_lf: false,
         }
     }
 
     pub(super) fn push(&mut self, chunk: &Bytes, tally: &mut UsageTally, out: &mut Passages<'_>) {
         let (mut read, mut passed) = (0, 0);
+        if !chunk.is_empty() && std::mem::take(&mut self.leaves_out_lf) && chunk.first() == Some(&b'\n') {
+            let (_, length) = self.splitter.next(chunk);
+            (read, passed) = (length, length);
+        }
         while let Some(rest) = chunk.get(read..).filter(|rest| !rest.is_empty()) {
             let (part, length) = self.splitter.next(rest);
             read += length;
@@ -67,6 +74,7 @@ impl EventsBody {
         if !left_out {
             return out.add_whole(held, chunk, range, tally.point());
         }
+        self.leaves_out_lf = range.end == chunk.len() && chunk.last() == Some(&b'\r');
         // A leading LF is the end of the event before, whose CR was the last byte of its chunk.
         if held.first().or(chunk.get(range.start)) == Some(&b'\n') {
             out.add_whole(vec![b'\n'], chunk, range.end..range.end, tally.point());

@@ -1,3 +1,5 @@
+//! Lines of the access log, in both formats.
+
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;

@@ -58,7 +58,7 @@ impl PricedRequest {
         let mut body = PricedBody::Stream(body, shortest(route.max_body, spec.request_bytes_max()));
         if let Some(most) = spec.body_bytes_max() {
             check_one_reading(head.headers)?;
-            body = body.read(most).await?;
+            body = Box::pin(body.read(most)).await?;
         }
         let bytes = match &body {
             PricedBody::Full(bytes) => bytes.clone(),
@@ -128,14 +128,14 @@ impl PricedBody {
     }
 
     /// The body as it is sent; `headers` are told its length.
-    pub(crate) fn into_sent(self, headers: &mut HeaderMap) -> (SentRequestBody, BodyProgress) {
+    pub(crate) fn into_sent(self, headers: &mut HeaderMap, route: &RouteSpec) -> (SentRequestBody, BodyProgress) {
         match self {
             PricedBody::Stream(body, max) => {
                 // Without it, a GET of unknown length would be taken for one without a body. HTTP/2 leaves it out.
                 if !body.is_end_stream() && body.size_hint().exact().is_none() {
                     headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
                 }
-                SentRequestBody::stream(body, max)
+                SentRequestBody::stream(body, max, &route.request_headers)
             }
             PricedBody::Full(bytes) => {
                 headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));

@@ -40,6 +40,11 @@ impl HeaderEdits {
         }
     }
 
+    /// The names of all fields that are removed or set.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &HeaderName> {
+        self.remove.iter().chain(self.set.iter().map(|(name, _)| name))
+    }
+
     pub(super) fn read(value: FieldValue<'_>, problems: &mut Problems) -> HeaderEdits {
         let fields = value.fields(FIELDS, "{ set: { x-team: orders }, remove: [x-debug] }", problems);
         let mut edits = HeaderEdits::default();

@@ -42,7 +42,7 @@ pub struct RouteSpec {
     /// How the server learns of the caller's address, host and scheme.
     pub forwarded: ForwardedStyle,
     /// Changes of the forwarded header fields.
-    pub request_headers: HeaderEdits,
+    pub request_headers: Arc<HeaderEdits>,
     /// Changes of the header fields of responses.
     pub response_headers: HeaderEdits,
     /// Whether a connection may be upgraded: WebSocket.
@@ -104,7 +104,7 @@ impl Default for RouteSpec {
             keep_trailing_slash: true,
             keep_host: true,
             forwarded: ForwardedStyle::default(),
-            request_headers: HeaderEdits::default(),
+            request_headers: Arc::default(),
             response_headers: HeaderEdits::default(),
             upgrade: true,
             priority: PrioritySpec::unnamed(&Priorities::default()),
@@ -213,7 +213,7 @@ pub(super) fn read_route(
         route.forwarded = style;
     }
     if let Some(edits) = fields.get("request_headers") {
-        route.request_headers = HeaderEdits::read(edits, problems);
+        route.request_headers = Arc::new(HeaderEdits::read(edits, problems));
     }
     if let Some(edits) = fields.get("response_headers") {
         route.response_headers = HeaderEdits::read(edits, problems);

@@ -20,8 +20,6 @@ use crate::spec::{ServerScheme, UpstreamUrl};
 
 /// Longest head of a response.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// Most header fields of a response.
-const HEADERS_MAX: usize = 100;
 
 /// An open connection.
 pub(crate) enum Opened {
@@ -51,7 +49,7 @@ pub(crate) async fn open(url: &UpstreamUrl, tls: Option<&Arc<ClientConfig>>) -> 
 
 async fn http1(stream: UpstreamStream) -> Result<Opened, UpstreamError> {
     let mut builder = http1::Builder::new();
-    builder.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
+    builder.max_buf_size(HEAD_BYTES_MAX); // and at most 100 fields: told a number, hyper allocates for every response
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(UpstreamError::of)?;
     tokio::spawn(async move {
         let _ = connection.with_upgrades().await; // the request that it served has the error

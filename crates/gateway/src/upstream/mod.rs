@@ -30,21 +30,24 @@ pub(crate) use error::{UpstreamError, UpstreamStep};
 pub(crate) use health::check_health;
 pub(crate) use pool::ConnectionPool;
 pub(crate) use protection::ProtectedPermit;
-pub(crate) use received_response::ReceivedResponse;
+pub(crate) use received_response::{ReceivedResponse, ResponseTimes};
 pub(crate) use sent_body::{BodyProgress, SentRequestBody};
 pub(crate) use server::{ServerPermit, UpstreamServer};
 pub(crate) use tls::client_config;
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use anyhow::Result;
 use http::{Method, Request, Response, header};
 use hyper::body::{Body, Incoming};
 use smallvec::SmallVec;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tollgate_core::Clock;
+use tollgate_net::Deadline;
 use tollgate_web::HttpError;
 
 use self::pool::{Checkout, UpgradeSender};
@@ -214,20 +217,20 @@ impl Upstream {
         exchange.set_host(&mut request, &server);
         let mut opened = server.pool().checkout().await;
         loop {
-            let checkout = match opened {
+            let mut checkout = match opened {
                 Ok(checkout) => checkout,
                 Err(error) => return Err(FailedAttempt { error, again: Some(Box::new(request)) }), // nothing was sent
             };
             let (is_stale, is_pooled) = (may_be_stale(&checkout, &request), checkout.is_pooled());
             let copy = (is_stale || self.retries.has_left(retries)).then(|| copy_of(&request)).flatten();
-            let (error, unsent) = match self.in_time(&progress, checkout.send(request, &server.url)).await? {
+            let mut deadline = checkout.deadline(Instant::now() + self.spec.timeouts.first_byte);
+            let sent = checkout.send(request, &server.url);
+            let (error, unsent) = match self.in_time(&progress, &mut deadline, sent).await? {
                 Ok((response, connection)) => {
                     check_response(&response)?;
                     let connection = connection.after(progress);
-                    let idle = self.spec.timeouts.idle;
-                    return Ok(
-                        response.map(|body| ReceivedResponse::new(body, connection, in_flight, idle, exchange.end))
-                    );
+                    let times = ResponseTimes { deadline, idle: self.spec.timeouts.idle, end: exchange.end };
+                    return Ok(response.map(|body| ReceivedResponse::new(body, connection, in_flight, times)));
                 }
                 Err(failed) => failed,
             };
@@ -248,14 +251,24 @@ impl Upstream {
 
     /// Waits for the head of a response. The time of the server begins when it has all of the request; a caller that
     /// sends its body slowly has the deadlines of its own connection, and is not the server's fault.
-    async fn in_time<T>(&self, progress: &BodyProgress, sent: impl Future<Output = T>) -> Result<T, UpstreamError> {
+    async fn in_time<T>(
+        &self,
+        progress: &BodyProgress,
+        deadline: &mut Deadline,
+        sent: impl Future<Output = T>,
+    ) -> Result<T, UpstreamError> {
         let mut sent = pin!(sent);
         let mut was_done = progress.is_done();
         let mut bytes = progress.bytes();
         loop {
-            if let Ok(result) = timeout(self.spec.timeouts.first_byte, sent.as_mut()).await {
+            let in_time = poll_fn(|cx| match sent.as_mut().poll(cx) {
+                Poll::Ready(result) => Poll::Ready(Some(result)),
+                Poll::Pending => deadline.poll(cx).map(|()| None),
+            });
+            if let Some(result) = in_time.await {
                 return Ok(result);
             }
+            deadline.set(Instant::now() + self.spec.timeouts.first_byte);
             match (progress.is_done(), was_done) {
                 (true, false) => was_done = true,
                 (false, _) if progress.bytes() > bytes => bytes = progress.bytes(),
@@ -275,7 +288,8 @@ impl UpgradedConnection {
     /// The body of a response that is like any other: the server did not agree.
     pub(crate) fn plain(self, body: Incoming, idle: Duration, end: Option<Instant>) -> ReceivedResponse {
         let UpgradedConnection { sender, in_flight } = self;
-        ReceivedResponse::new(body, sender.used(), in_flight, idle, end)
+        let times = ResponseTimes { deadline: Deadline::new(Instant::now() + idle), idle, end };
+        ReceivedResponse::new(body, sender.used(), in_flight, times)
     }
 }
 

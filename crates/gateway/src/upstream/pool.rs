@@ -13,6 +13,7 @@ use http::{HeaderValue, Request, Response, Uri, header};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use tokio::time::{Instant, timeout};
+use tollgate_net::Deadline;
 
 use super::connection::{Opened, open};
 use super::error::{UpstreamError, UpstreamStep};
@@ -47,6 +48,7 @@ struct PoolState {
 
 struct IdleConnection {
     sender: http1::SendRequest<SentRequestBody>,
+    deadline: Deadline,
     since: Instant,
 }
 
@@ -61,6 +63,8 @@ struct SharedConnection {
 pub(crate) enum Checkout {
     Http1 {
         sender: http1::SendRequest<SentRequestBody>,
+        /// The timer of the connection, if it has one already.
+        deadline: Option<Deadline>,
         /// It waited for so long that the server may have closed it meanwhile.
         may_be_stale: bool,
         /// It has served a request before.
@@ -96,7 +100,7 @@ impl ConnectionPool {
     pub(crate) async fn open(&self) -> Result<Checkout, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.any))).await;
         match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(sender) => Ok(Checkout::Http1 { sender, may_be_stale: false, is_pooled: false }),
+            Opened::Http1(sender) => Ok(Checkout::new(sender)),
             Opened::Http2(sender) => {
                 let connection = SharedConnection { sender, streams: Arc::default() };
                 self.state().shared.push(connection.clone());
@@ -109,7 +113,7 @@ impl ConnectionPool {
     pub(crate) async fn open_unshared(&self) -> Result<Checkout, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.any))).await;
         Ok(match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(sender) => Checkout::Http1 { sender, may_be_stale: false, is_pooled: false },
+            Opened::Http1(sender) => Checkout::new(sender),
             Opened::Http2(sender) => Checkout::Http2 { sender, stream: Arc::default(), is_pooled: false },
         })
     }
@@ -124,7 +128,7 @@ impl ConnectionPool {
     }
 
     /// Gives a connection back, behind a response that was read to its end.
-    pub(crate) fn put_back(&self, sender: http1::SendRequest<SentRequestBody>) {
+    pub(crate) fn put_back(&self, sender: http1::SendRequest<SentRequestBody>, deadline: Deadline) {
         if sender.is_closed() || self.max_idle == 0 {
             return;
         }
@@ -132,7 +136,7 @@ impl ConnectionPool {
         if state.idle.len() >= self.max_idle {
             state.idle.pop_front();
         }
-        state.idle.push_back(IdleConnection { sender, since: Instant::now() });
+        state.idle.push_back(IdleConnection { sender, deadline, since: Instant::now() });
     }
 
     /// Closes connections that have been idle for long, or that the server has closed.
@@ -162,8 +166,9 @@ impl ConnectionPool {
             if idle.sender.is_closed() || idle.since.elapsed() >= IDLE_MAX {
                 state.idle.remove(at);
             } else if idle.sender.is_ready() {
-                let IdleConnection { sender, since } = state.idle.remove(at)?;
-                return Some(Checkout::Http1 { sender, may_be_stale: since.elapsed() >= FRESH, is_pooled: true });
+                let IdleConnection { sender, deadline, since } = state.idle.remove(at)?;
+                let (deadline, may_be_stale) = (Some(deadline), since.elapsed() >= FRESH);
+                return Some(Checkout::Http1 { sender, deadline, may_be_stale, is_pooled: true });
             }
         }
         None
@@ -202,6 +207,26 @@ impl AnsweredBy {
 pub(crate) type Unanswered = (hyper::Error, Option<Request<SentRequestBody>>);
 
 impl Checkout {
+    /// A connection that was just opened.
+    const fn new(sender: http1::SendRequest<SentRequestBody>) -> Checkout {
+        Checkout::Http1 { sender, deadline: None, may_be_stale: false, is_pooled: false }
+    }
+
+    /// A deadline for the response: a connection keeps its timer, because registering one costs a part of a request.
+    pub(crate) fn deadline(&mut self, at: Instant) -> Deadline {
+        let kept = match self {
+            Checkout::Http1 { deadline, .. } => deadline.take(),
+            Checkout::Http2 { .. } => None,
+        };
+        match kept {
+            Some(mut deadline) => {
+                deadline.set(at);
+                deadline
+            }
+            None => Deadline::new(at),
+        }
+    }
+
     /// True if the connection was open before: the server may have closed it in this moment.
     pub(crate) const fn is_pooled(&self) -> bool {
         matches!(self, Checkout::Http1 { is_pooled: true, .. } | Checkout::Http2 { is_pooled: true, .. })

@@ -56,13 +56,33 @@ impl Protection {
         }
     }
 
-    /// Admits a request, which may have to wait for its turn. The queue bounds how long.
-    pub(crate) async fn admit(
+    /// Admits a request, or does not; `None` if it may have to wait for its turn.
+    pub(crate) fn admit_at_once(
+        self: &Arc<Protection>,
+        priority: Priority,
+        method: &Method,
+    ) -> Option<Result<ProtectedPermit, UpstreamError>> {
+        self.admission.is_none().then(|| self.counted(priority, self.admit_by_load(priority, method)))
+    }
+
+    /// Admits a request in its turn. The queue bounds how long it waits.
+    pub(crate) async fn admit_in_turn(
         self: &Arc<Protection>,
         priority: Priority,
         method: &Method,
     ) -> Result<ProtectedPermit, UpstreamError> {
-        let admitted = self.try_admit(priority, method).await;
+        let admitted = match self.admit_by_load(priority, method) {
+            Ok(permit) => self.wait_for_turn(permit, priority).await,
+            Err(error) => Err(error),
+        };
+        self.counted(priority, admitted)
+    }
+
+    fn counted(
+        &self,
+        priority: Priority,
+        admitted: Result<ProtectedPermit, UpstreamError>,
+    ) -> Result<ProtectedPermit, UpstreamError> {
         if let Err(error) = &admitted {
             *self.shed.lock().entry((priority, error.label())).or_default() += 1;
         }
@@ -74,7 +94,8 @@ impl Protection {
         self.shed.lock().iter().map(|((priority, reason), count)| (*priority, *reason, *count)).collect()
     }
 
-    async fn try_admit(
+    /// All checks but the one for which requests wait.
+    fn admit_by_load(
         self: &Arc<Protection>,
         priority: Priority,
         method: &Method,
@@ -85,7 +106,7 @@ impl Protection {
             return self.pass_breaker(permit);
         }
         let max = self.max_in_flight.map_or(usize::MAX, |max| max as usize);
-        let mut permit = self.permit(ServedAs::Request, max).ok_or(UpstreamError::Full)?;
+        let permit = self.permit(ServedAs::Request, max).ok_or(UpstreamError::Full)?;
         let is_read = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if let Some((shedder, ladder)) = &self.shedder
             && shedder.lock().sheds(ladder, priority, is_read, random::fast())
@@ -97,10 +118,22 @@ impl Protection {
         {
             return Err(UpstreamError::Shed("throttled"));
         }
-        if let Some(admission) = &self.admission {
-            let admitted = admission.acquire(priority).await;
-            permit.admission = Some(admitted.map_err(|reason| UpstreamError::Shed(reason.name()))?);
+        match self.admission {
+            Some(_) => Ok(permit),
+            None => self.pass_breaker(permit),
         }
+    }
+
+    async fn wait_for_turn(
+        &self,
+        mut permit: ProtectedPermit,
+        priority: Priority,
+    ) -> Result<ProtectedPermit, UpstreamError> {
+        let Some(admission) = self.admission.as_ref().filter(|_| permit.served_as == ServedAs::Request) else {
+            return Ok(permit);
+        };
+        let admitted = admission.acquire(priority).await;
+        permit.admission = Some(admitted.map_err(|reason| UpstreamError::Shed(reason.name()))?);
         self.pass_breaker(permit)
     }
 

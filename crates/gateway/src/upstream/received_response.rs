@@ -14,6 +14,16 @@ use tollgate_web::StreamError;
 use super::pool::UsedConnection;
 use super::server::{ServerPermit, UpstreamServer};
 
+/// How long a response may take.
+pub(crate) struct ResponseTimes {
+    /// The timer of its connection.
+    pub(crate) deadline: Deadline,
+    /// Between two frames.
+    pub(crate) idle: Duration,
+    /// When the whole exchange has to be over.
+    pub(crate) end: Option<Instant>,
+}
+
 /// The body of a response.
 pub(crate) struct ReceivedResponse {
     incoming: Incoming,
@@ -21,8 +31,10 @@ pub(crate) struct ReceivedResponse {
     /// Also names the server, whose pool gets the connection back.
     in_flight: ServerPermit,
     idle_timeout: Duration,
-    /// While a frame is waited for.
+    /// For the next frame; the connection keeps it.
     idle: Option<Deadline>,
+    /// A frame is waited for, and the deadline is that of this wait.
+    is_waiting: bool,
     /// When the whole exchange has to be over.
     end: Option<Deadline>,
 }
@@ -32,12 +44,18 @@ impl ReceivedResponse {
         incoming: Incoming,
         connection: UsedConnection,
         in_flight: ServerPermit,
-        idle_timeout: Duration,
-        end: Option<Instant>,
+        times: ResponseTimes,
     ) -> ReceivedResponse {
-        let end = end.map(Deadline::new);
-        let mut body =
-            ReceivedResponse { incoming, connection: Some(connection), in_flight, idle_timeout, idle: None, end };
+        let ResponseTimes { deadline, idle: idle_timeout, end } = times;
+        let mut body = ReceivedResponse {
+            incoming,
+            connection: Some(connection),
+            in_flight,
+            idle_timeout,
+            idle: Some(deadline),
+            is_waiting: false,
+            end: end.map(Deadline::new),
+        };
         if body.incoming.is_end_stream() {
             body.put_back();
         }
@@ -52,10 +70,11 @@ impl ReceivedResponse {
     /// A connection whose server has not taken all of the request cannot serve another one: what is left of the body
     /// would be read as the next request.
     fn put_back(&mut self) {
-        if let Some(UsedConnection::Http1(sender, progress)) = self.connection.take()
+        if let (Some(UsedConnection::Http1(sender, progress)), Some(deadline)) =
+            (self.connection.take(), self.idle.take())
             && progress.is_done()
         {
-            self.in_flight.server().pool().put_back(sender);
+            self.in_flight.server().pool().put_back(sender, deadline);
         }
     }
 
@@ -65,8 +84,11 @@ impl ReceivedResponse {
         {
             return Poll::Ready("the exchange took too long");
         }
-        let limit = self.idle_timeout;
-        let idle = self.idle.get_or_insert_with(|| Deadline::new(Instant::now() + limit));
+        let Some(idle) = &mut self.idle else { return Poll::Pending }; // there is nothing to wait for
+        if !self.is_waiting {
+            self.is_waiting = true;
+            idle.set(Instant::now() + self.idle_timeout);
+        }
         idle.poll(cx).map(|()| "the server has paused for too long")
     }
 }
@@ -78,7 +100,7 @@ impl Body for ReceivedResponse {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
         match Pin::new(&mut self.incoming).poll_frame(cx) {
             Poll::Ready(frame) => {
-                self.idle = None;
+                self.is_waiting = false;
                 if frame.is_none() || self.incoming.is_end_stream() {
                     self.put_back();
                 }

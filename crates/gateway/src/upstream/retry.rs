@@ -94,5 +94,6 @@ pub(super) fn copy_of(request: &Request<SentRequestBody>) -> Option<Request<Sent
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
     *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
     Some(copy)
 }

@@ -6,8 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
+use http::HeaderName;
 use hyper::body::{Body, Frame, SizeHint};
 use tollgate_web::{HttpError, ReceivedBody};
+
+use crate::field_class::may_be_trailer;
+use crate::spec::HeaderEdits;
 
 /// Set in the count once the last byte was handed over.
 const DONE: u64 = 1 << 63;
@@ -61,7 +65,7 @@ pub(crate) struct SentRequestBody(Content);
 
 enum Content {
     Full { bytes: Bytes, progress: Option<Arc<AtomicU64>> },
-    Stream { body: ReceivedBody, max_bytes: u64, progress: Arc<AtomicU64> },
+    Stream { body: ReceivedBody, max_bytes: u64, progress: Arc<AtomicU64>, edits: Arc<HeaderEdits> },
 }
 
 impl SentRequestBody {
@@ -79,15 +83,34 @@ impl SentRequestBody {
         (SentRequestBody(content), BodyProgress(Some(progress)))
     }
 
-    /// The caller's body, of at most `max_bytes`.
-    pub(crate) fn stream(body: ReceivedBody, max_bytes: Option<u64>) -> (SentRequestBody, BodyProgress) {
+    /// The caller's body, of at most `max_bytes`. Fields that the route edits in the head are in no trailers either.
+    pub(crate) fn stream(
+        body: ReceivedBody,
+        max_bytes: Option<u64>,
+        edits: &Arc<HeaderEdits>,
+    ) -> (SentRequestBody, BodyProgress) {
         if body.is_end_stream() {
             return (SentRequestBody::empty(), BodyProgress::default());
         }
         let progress = Arc::new(AtomicU64::new(0));
-        let content = Content::Stream { body, max_bytes: max_bytes.unwrap_or(u64::MAX), progress: progress.clone() };
+        let max_bytes = max_bytes.unwrap_or(u64::MAX);
+        let content = Content::Stream { body, max_bytes, progress: progress.clone(), edits: edits.clone() };
         (SentRequestBody(content), BodyProgress(Some(progress)))
     }
+}
+
+/// A frame as the server gets it: of trailers, those that say nothing of the request.
+fn passed_frame(frame: Frame<Bytes>, edits: &HeaderEdits) -> Frame<Bytes> {
+    let mut fields = match frame.into_trailers() {
+        Ok(fields) => fields,
+        Err(data) => return data,
+    };
+    let is_passed = |name: &HeaderName| may_be_trailer(name.as_str()) && !edits.names().any(|edited| edited == name);
+    let dropped: Vec<HeaderName> = fields.keys().filter(|name| !is_passed(name)).cloned().collect();
+    for name in dropped {
+        fields.remove(name);
+    }
+    Frame::trailers(fields)
 }
 
 impl Body for SentRequestBody {
@@ -103,8 +126,8 @@ impl Body for SentRequestBody {
                 }
                 Poll::Ready(bytes.has_remaining().then(|| Ok(Frame::data(std::mem::take(bytes)))))
             }
-            Content::Stream { body, max_bytes, progress } => {
-                let polled = Pin::new(&mut *body).poll_frame(cx);
+            Content::Stream { body, max_bytes, progress, edits } => {
+                let polled = Pin::new(&mut *body).poll_frame(cx).map_ok(|frame| passed_frame(frame, edits));
                 match polled.is_pending() {
                     true => progress.fetch_or(WAITING, Ordering::Release),
                     false => progress.fetch_and(!WAITING, Ordering::Release),

@@ -13,10 +13,11 @@ use std::sync::OnceLock;
 
 pub use server::{PostgresServer, Shutdown};
 
-/// The server that all tests of this process share.
+/// The server that all tests of this process share. It does not wait for the disk: no test ends it and looks what is left,
+/// and a disk that stalls would run into the timeouts of statements.
 pub fn shared() -> &'static PostgresServer {
     static SHARED: OnceLock<PostgresServer> = OnceLock::new();
-    SHARED.get_or_init(PostgresServer::start)
+    SHARED.get_or_init(|| PostgresServer::start_with(&["fsync=off"]))
 }
 
 /// A fresh, empty database on the [`shared`] server: its URL.

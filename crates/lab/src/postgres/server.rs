@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How many ports are tried: another process may take one first.
 const PORTS: usize = 5;
 
-/// A small server. `fsync` stays on, because tests check durability; dynamic shared memory is in files, which do not
-/// outlive a killed server.
+/// A small server. `fsync` stays on, because tests check durability (not on the shared server); dynamic shared memory is
+/// in files, which do not outlive a killed server.
 const SETTINGS: [&str; 9] = [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tollgate_admin::{AdminAccess, AdminApi, AdminConfig, FileRule, ModeSwitch, NodeHooks, NodeStatus, OperatorPages};
@@ -16,6 +16,7 @@ use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, DatabaseUrl, Enforcement, Instant, TokenDraft};
 use tollgate_core::{Clock, ManualClock};
 use tollgate_engine::Engine;
+use tollgate_lab::closing::read_to_close_async;
 use tollgate_net::{
     Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, accept,
 };
@@ -220,14 +221,13 @@ async fn talk(mut stream: TcpStream, method: &str, path: &str, fields: &str, bod
     let host = if fields.contains("Host: ") { "" } else { "Host: localhost\r\n" };
     let head =
         format!("{method} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{fields}\r\n");
-    let mut bytes = Vec::new();
     let talk = async {
         stream.write_all(head.as_bytes()).await?;
         // The server may close the connection while a refused request is still being sent.
         let _ = stream.write_all(body).await;
-        stream.read_to_end(&mut bytes).await
+        read_to_close_async(&mut stream).await
     };
-    timeout(Duration::from_secs(30), talk).await.expect("an answer in time").expect("an answer");
+    let bytes = timeout(Duration::from_secs(30), talk).await.expect("an answer in time").expect("an answer");
     Answer::read(&bytes)
 }
 

@@ -1,17 +1,19 @@
 //! A server on its own port, and its client.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tollgate_config::Config;
 use tollgate_core::ManualClock;
+use tollgate_lab::closing::read_to_close_async;
 use tollgate_net::{Address, Drain};
 use tollgate_server::Surface;
 use tollgate_server::run::Server;
@@ -98,23 +100,20 @@ pub async fn call(address: &Address, method: &str, path: &str, fields: &str, bod
     let text = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{fields}\r\n{body}"
     );
-    let mut bytes = Vec::new();
     let talk = async {
         match address {
-            Address::Tcp(address) => {
-                let mut stream = TcpStream::connect(address).await?;
-                stream.write_all(text.as_bytes()).await?;
-                stream.read_to_end(&mut bytes).await
-            }
-            Address::Unix(path) => {
-                let mut stream = UnixStream::connect(path).await?;
-                stream.write_all(text.as_bytes()).await?;
-                stream.read_to_end(&mut bytes).await
-            }
+            Address::Tcp(address) => exchange(TcpStream::connect(address).await?, &text).await,
+            Address::Unix(path) => exchange(UnixStream::connect(path).await?, &text).await,
         }
     };
-    timeout(Duration::from_secs(20), talk).await.expect("an answer in time").expect("an answer");
+    let bytes = timeout(Duration::from_secs(20), talk).await.expect("an answer in time").expect("an answer");
     Answer::read(&bytes)
+}
+
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, text: &str) -> io::Result<Vec<u8>> {
+    // The server may close the connection while a refused request is still being sent.
+    let _ = stream.write_all(text.as_bytes()).await;
+    read_to_close_async(&mut stream).await
 }
 
 impl Answer {

@@ -108,8 +108,8 @@ fn assert_shown(shown: &[&str], answer: &Answer) {
     let text = format!("{}{}", answer.head, answer.body);
     let mut lines = text.lines().filter(|line| !line.is_empty());
     for page_line in shown {
-        let id = page_line.starts_with("X-Decision-Id: ");
-        let found = lines.any(|line| if id { line.starts_with("X-Decision-Id: ") } else { shows(page_line, line) });
+        let id = page_line.starts_with("x-decision-id: ");
+        let found = lines.any(|line| if id { line.starts_with("x-decision-id: ") } else { shows(page_line, line) });
         assert!(found, "the page shows {page_line:?}, which is not in its place in:\n{text}");
     }
 }

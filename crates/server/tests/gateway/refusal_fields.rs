@@ -17,7 +17,7 @@ const RULES: &str = "rules:
 /// The head without what differs from call to call: the date and the id of the decision, which must be there.
 fn fields(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.field("X-Decision-Id").map(str::len), Some(16), "{}", answer.head);
-    let is_own = |line: &&str| !line.starts_with("Date: ") && !line.starts_with("X-Decision-Id: ");
+    let is_own = |line: &&str| !line.starts_with("date: ") && !line.starts_with("x-decision-id: ");
     let mut lines: Vec<String> = answer.head.trim_end().split("\r\n").filter(is_own).map(str::to_owned).collect();
     lines[1..].sort_unstable();
     lines
@@ -25,8 +25,8 @@ fn fields(answer: &Answer) -> Vec<String> {
 
 /// The wait, which has a share of chance in it; the fields without it.
 fn without_wait(mut fields: Vec<String>) -> (u64, Vec<String>) {
-    let at = fields.iter().position(|line| line.starts_with("Retry-After: ")).expect("a wait");
-    (fields.remove(at)["Retry-After: ".len()..].parse().unwrap(), fields)
+    let at = fields.iter().position(|line| line.starts_with("retry-after: ")).expect("a wait");
+    (fields.remove(at)["retry-after: ".len()..].parse().unwrap(), fields)
 }
 
 /// `options` are of the route.
@@ -45,18 +45,18 @@ const BODY: &str = "{\"type\":\"https://iana.org/assignments/http-problem-types#
 fn limited(line: &str, body: &str) -> Vec<String> {
     let mut fields: Vec<String> = [
         line,
-        "Cache-Control: no-store",
-        "Content-Type: application/problem+json",
-        "Ratelimit-Policy: \"reads\";q=2;w=3600, \"in-flight\";q=20;qu=\"concurrent-requests\"",
-        "Ratelimit: \"reads\";r=0;t=3600, \"in-flight\";r=20",
-        "X-Ratelimit-Limit: 2",
-        "X-Ratelimit-Remaining: 0",
-        "X-Ratelimit-Reset: 1800003600",
-        "X-Ratelimit-Resource: orders",
+        "cache-control: no-store",
+        "content-type: application/problem+json",
+        "ratelimit-policy: \"reads\";q=2;w=3600, \"in-flight\";q=20;qu=\"concurrent-requests\"",
+        "ratelimit: \"reads\";r=0;t=3600, \"in-flight\";r=20",
+        "x-ratelimit-limit: 2",
+        "x-ratelimit-remaining: 0",
+        "x-ratelimit-reset: 1800003600",
+        "x-ratelimit-resource: orders",
     ]
     .map(str::to_owned)
     .to_vec();
-    fields.push(format!("Content-Length: {}", body.len()));
+    fields.push(format!("content-length: {}", body.len()));
     fields[1..].sort_unstable();
     fields
 }
@@ -68,13 +68,13 @@ async fn allowed_and_refused_answers_tell_of_the_callers_limits_and_of_nothing_e
         let answer = id.rig.get("/api/a").await;
         let expected = [
             "HTTP/1.1 200 OK".to_owned(),
-            "Content-Length: 12".to_owned(),
-            "Ratelimit-Policy: \"reads\";q=2;w=3600, \"in-flight\";q=20;qu=\"concurrent-requests\"".to_owned(),
-            format!("Ratelimit: \"reads\";r={left};{reset}, \"in-flight\";r=19"),
-            "X-Ratelimit-Limit: 2".to_owned(),
-            format!("X-Ratelimit-Remaining: {left}"),
-            "X-Ratelimit-Reset: 1800003600".to_owned(),
-            "X-Ratelimit-Resource: orders".to_owned(),
+            "content-length: 12".to_owned(),
+            "ratelimit-policy: \"reads\";q=2;w=3600, \"in-flight\";q=20;qu=\"concurrent-requests\"".to_owned(),
+            format!("ratelimit: \"reads\";r={left};{reset}, \"in-flight\";r=19"),
+            "x-ratelimit-limit: 2".to_owned(),
+            format!("x-ratelimit-remaining: {left}"),
+            "x-ratelimit-reset: 1800003600".to_owned(),
+            "x-ratelimit-resource: orders".to_owned(),
         ];
         assert_eq!(fields(&answer), expected);
         assert_eq!(answer.body, "from the app");

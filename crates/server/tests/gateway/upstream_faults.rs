@@ -205,14 +205,27 @@ async fn f52_interim_responses_are_bounded_and_not_taken_for_the_answer() {
     ])
     .await;
     let rig = Rig::routed(ONE_SLOT, &routes(&api, ", timeouts: { first_byte: 300ms }"));
-    assert_eq!(rig.get("/0").await.body, "ok");
-    let mut status = 429;
+    // The response behind all interim ones, and how many of those there are.
+    let final_answer = async |path: &str| {
+        let (mut caller, mut hints) = (rig.connect().await, 0);
+        let mut answer = caller.get(path, "").await;
+        while answer.status == 103 {
+            hints += 1;
+            answer = caller.answer().await;
+        }
+        (hints, answer)
+    };
+    let (hints, answer) = final_answer("/0").await;
+    assert_eq!((hints, answer.body.as_str()), (50, "ok"));
+    let (mut hints, mut status) = (0, 429);
     until(async || {
-        status = rig.get("/1").await.status;
+        let (count, answer) = final_answer("/1").await;
+        (hints, status) = (count, answer.status);
         status != 429
     })
     .await;
     assert!(matches!(status, 502 | 504), "a flood of them ends: {status}");
+    assert!(hints <= (16 << 10) / early.len(), "no more than 16 KiB are passed on: {hints}");
     all_is_returned(&rig).await;
 }
 

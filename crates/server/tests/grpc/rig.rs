@@ -79,7 +79,9 @@ impl Rig {
 
     /// A connection of its own.
     pub async fn wire(&self) -> Wire {
-        Wire::over(TcpStream::connect(self.tcp()).await.unwrap()).await
+        let stream = TcpStream::connect(self.tcp()).await.unwrap();
+        stream.set_nodelay(true).unwrap(); // a message follows its head, and would wait until that is acknowledged
+        Wire::over(stream).await
     }
 
     /// A client with a connection of its own.

@@ -65,28 +65,24 @@ impl Rig {
     }
 }
 
-fn rig() -> Rig {
-    Rig::behind_hyper(NetLimits { head_timeout: ms(700), body_timeout: ms(700), ..NetLimits::default() })
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_sent_at_once() {
-    replay(rig(), |_| vec![Cut::Whole], "").await;
+    replay(Rig::behind_hyper, |_| vec![Cut::Whole], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_sent_byte_by_byte() {
-    replay(rig(), |_| vec![Cut::Bytes], "").await;
+    replay(Rig::behind_hyper, |_| vec![Cut::Bytes], "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_sent_behind_a_good_request() {
-    replay(rig(), |_| vec![Cut::Whole], GOOD).await;
+    replay(Rig::behind_hyper, |_| vec![Cut::Whole], GOOD).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_corpus_cut_at_every_place() {
-    replay(rig(), each_place, "").await;
+    replay(Rig::behind_hyper, each_place, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tollgate_config::Config;
@@ -162,12 +162,12 @@ async fn a_new_certificate_is_picked_up_under_load_and_a_wrong_one_is_not() {
     let since = Instant::now();
     while since.elapsed() < ms(1300) {
         assert_eq!(shown(&connect(&connector, rig.data).await), *old.cert.der());
-        sleep(ms(50)).await;
     }
     install(dir.path(), "cert.pem", "no certificate at all");
     rig.hang_up.notify_one();
-    sleep(ms(50)).await;
-    assert_eq!(shown(&connect(&connector, rig.data).await), *old.cert.der());
+    for _ in 0..10 {
+        assert_eq!(shown(&connect(&connector, rig.data).await), *old.cert.der());
+    }
 
     install(dir.path(), "cert.pem", &new.cert.pem());
     install(dir.path(), "key.pem", &new.signing_key.serialize_pem());

@@ -1,5 +1,6 @@
 //! Faults of networks and servers. Names begin with the row of the fault matrix.
 
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -92,26 +93,29 @@ async fn f08_an_out_of_step_connection_is_not_read_any_further() {
     replies_match_their_requests(&primary).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn f03_a_server_that_stops_and_goes_on_charges_nothing_late() {
     let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), WITHIN).await.unwrap());
     server.stop();
+    let stalled_at = watch_for_stalls();
     let began = Instant::now();
     let mut opened = None;
-    while began.elapsed() < Duration::from_millis(600) {
+    while began.elapsed() < Duration::from_millis(600) || opened.is_none() {
         let asked = Instant::now();
         let error = take(&primary, consume(1), WITHIN).await.unwrap_err();
+        let took = asked.elapsed();
         assert!(matches!(error.kind, Indeterminate | Unavailable), "{error}");
-        assert!(asked.elapsed() < Duration::from_millis(50), "{:?}", asked.elapsed());
+        sleep(Duration::from_millis(1)).await;
+        assert!(took < Duration::from_millis(50) || *stalled_at.borrow() >= asked, "{took:?}");
         if opened.is_none() && primary.health().phase == Phase::Open {
             opened = Some(began.elapsed());
+            let is_soon = began.elapsed() <= Duration::from_millis(150);
+            assert!(is_soon || *stalled_at.borrow() >= began, "open after {opened:?}");
         }
-        sleep(Duration::from_millis(1)).await;
+        assert!(began.elapsed() < Duration::from_secs(20), "the breaker opens");
     }
-    let opened = opened.expect("the breaker opens");
-    assert!(opened <= Duration::from_millis(150), "open after {opened:?}");
     server.cont();
     recovered(&primary).await;
     assert_eq!(used(&primary, 1).await, 1, "what came late charged nothing");
@@ -257,25 +261,25 @@ async fn a_caller_with_a_short_timeout_does_not_end_the_connection() {
     assert_eq!(used(&primary, 1).await, 0, "what came late charged nothing");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn f01_a_killed_server_delays_no_caller() {
     let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), WITHIN).await.unwrap());
+    let stalled_at = watch_for_stalls();
     drop(server);
     let killed = Instant::now();
     while primary.health().phase != Phase::Open {
-        assert!(killed.elapsed() < Duration::from_millis(150), "still not open: {:?}", primary.stats());
+        let is_soon = killed.elapsed() < Duration::from_millis(150);
+        assert!(is_soon || *stalled_at.borrow() >= killed, "still not open: {:?}", primary.stats());
+        assert!(killed.elapsed() < Duration::from_secs(20), "never open: {:?}", primary.stats());
         let _ = take(&primary, consume(1), WITHIN).await;
     }
-    let mut slowest = Duration::ZERO;
     for _ in 0..1000 {
-        let asked = Instant::now();
-        let error = take(&primary, consume(1), WITHIN).await.unwrap_err();
+        let decided = std::pin::pin!(take(&primary, consume(1), WITHIN)).poll(&mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(Err(error)) = decided else { panic!("a caller waits: {decided:?}") };
         assert_eq!(error.kind, Unavailable, "nothing was sent: {error}");
-        slowest = slowest.max(asked.elapsed());
     }
-    assert!(slowest < Duration::from_millis(1), "{slowest:?}");
 }
 
 #[tokio::test]
@@ -299,10 +303,11 @@ async fn f07_a_black_hole_ends_in_time() {
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     proxy.set(Mode::Hole);
+    let stalled_at = watch_for_stalls();
     let began = Instant::now();
     assert_eq!(take(&primary, consume(1), WITHIN).await.unwrap_err().kind, Indeterminate);
-    // Twice the time, if this machine is late itself.
-    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+    let took = began.elapsed();
+    until("an end in time", || took < Duration::from_millis(100) || *stalled_at.borrow() >= began).await;
     until("open", || primary.health().phase == Phase::Open).await;
     let made = proxy.accepted();
     proxy.set(Mode::Pass);

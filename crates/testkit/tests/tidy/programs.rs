@@ -3,7 +3,24 @@
 use crate::tree;
 
 /// Of Debian's minbase, git, and what building needs anyway. A signal takes no program: `Process::signal`.
-const BARE: [&str; 10] = ["cc", "cp", "dd", "git", "ipcrm", "mkfifo", "mount", "sh", "systemd-analyze", "umount"];
+const BARE: [&str; 16] = [
+    "cargo",
+    "cc",
+    "cp",
+    "dd",
+    "dpkg-deb",
+    "git",
+    "ipcrm",
+    "ldd",
+    "mkfifo",
+    "mount",
+    "rm",
+    "sh",
+    "sha256sum",
+    "systemd-analyze",
+    "tar",
+    "umount",
+];
 
 #[test]
 fn programs_that_tests_start_are_on_a_bare_machine() {

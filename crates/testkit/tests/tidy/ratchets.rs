@@ -8,7 +8,7 @@ pub const DUPLICATE_TYPE_NAMES: usize = 2;
 pub const PRONOUNS: usize = 8;
 
 /// Waits for real time in test code.
-pub const REAL_SLEEPS: usize = 21;
+pub const REAL_SLEEPS: usize = 19;
 
 /// Modules that import each other in a circle.
 pub const MODULES_IN_CIRCLES: usize = 0;

@@ -18,6 +18,7 @@ pub mod mode;
 pub mod namespaces;
 pub mod overrides;
 pub mod plans;
+pub mod ready;
 pub mod rules;
 pub mod serve;
 pub mod status;

@@ -1,11 +1,12 @@
 //! A backend, Tollgate and Envoy, on free ports.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use tollgate_lab::closing::read_to_close;
 use tollgate_lab::process::{self, Process};
 use tollgate_lab::proxies::{ProxyKind, ProxyOptions, ProxyServer};
 use tollgate_lab::{patience, ports};
@@ -162,9 +163,7 @@ pub fn send(at: SocketAddr, request: &str) -> Answer {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
-    let text = String::from_utf8(bytes).unwrap();
+    let text = String::from_utf8(read_to_close(&mut stream).unwrap()).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     Answer { status, head: head.to_owned(), body: body.to_owned() }

@@ -3,19 +3,27 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tollgate_core::{Clock, Span};
 use tollgate_lab::patience::Watch;
 use tollgate_lab::postgres::{self, Shutdown};
+use tollgate_lab::stalls::StallMonitor;
+use tollgate_store::MonotonicClock;
 
 use super::rig::{Node, Place, rule};
 
 const BACK_WITHIN: Duration = Duration::from_secs(5);
 
-/// A hundred decisions, none of which waits for the database.
+/// A hundred decisions, none of which waits for the database. What the machine stalls does not count.
 fn decides(node: &Node, path: &str, limit: u64) {
+    let clock = MonotonicClock::new();
+    let stalls = StallMonitor::start(clock);
     for _ in 0..100 {
-        let watch = Watch::start();
+        let asked = clock.now();
         assert_eq!(node.limit(path), Some(limit));
-        assert!(watch.elapsed() < Duration::from_millis(500), "a decision took {:?}", watch.elapsed());
+        let answered = clock.now();
+        let (took, stalled) = (answered.since(asked), stalls.quantile(asked.nanos(), answered.nanos(), 1.0));
+        let most = Span::from_millis(500 + 4 * stalled as u64);
+        assert!(took < most, "a decision took {took}, and the machine stalled for {stalled} ms");
     }
 }
 

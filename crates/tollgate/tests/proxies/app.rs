@@ -69,25 +69,28 @@ impl Answer {
     }
 }
 
-/// Sends a request with these headers. A connection that the proxy resets before it answers is tried again, as browsers
-/// do: proxies close connections over requests that they do not read to the end.
+/// Sends a request that the proxy must answer.
 pub fn ask(proxy: SocketAddr, request: &str, fields: &str) -> Answer {
-    const ATTEMPTS: usize = 5;
-    let text = (0..ATTEMPTS).map(|_| exchange(proxy, request, fields)).find(|text| !text.is_empty());
-    let text = text.unwrap_or_else(|| panic!("{request}: reset without an answer, {ATTEMPTS} times"));
-    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
-    Answer { status: status.unwrap_or_else(|| panic!("no answer to {request}: {text:?}")), text }
+    attempt(proxy, request, fields).unwrap_or_else(|| panic!("no answer to {request} {fields}"))
 }
 
-/// All that the proxy sends until it closes or resets the connection.
-fn exchange(proxy: SocketAddr, request: &str, fields: &str) -> String {
+/// Sends a request that the proxy may refuse: by a response, or by closing the connection without one. Bytes that the
+/// proxy has not read make that a reset, which may come before, amid or after a response.
+pub fn attempt(proxy: SocketAddr, request: &str, fields: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(proxy).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    // One write: a proxy that refuses the first line and closes would otherwise reset the connection over what follows.
     let head = format!("{request} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n{fields}\r\n");
     let mut text = Vec::new();
-    let end = stream.write_all(head.as_bytes()).and_then(|()| stream.read_to_end(&mut text).map(drop));
-    let reset = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
-    assert!(end.as_ref().err().is_none_or(|error| reset.contains(&error.kind())), "{request}: {end:?}");
-    String::from_utf8_lossy(&text).into_owned()
+    let sent = stream.write_all(head.as_bytes());
+    // What the proxy wrote before it closed can be read even if the request could not be sent to its end.
+    let read = stream.read_to_end(&mut text).map(drop);
+    for end in [sent, read] {
+        let closed =
+            |error: &std::io::Error| matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
+        assert!(end.as_ref().err().is_none_or(closed), "{request}: {end:?}");
+    }
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (line, _) = text.split_once("\r\n")?;
+    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Some(Answer { status: status.unwrap_or_else(|| panic!("{request}: no status in {line:?}")), text })
 }

@@ -29,8 +29,11 @@ const server = http.createServer((request, response) => {
     app(request, response);
   });
 });
+// A connection that ends within a request is no request, here as with nginx and hyper: the gateway began to forward a body
+// of which only a later part is malformed.
+const BROKEN_OFF = ["ECONNRESET", "HPE_INVALID_EOF_STATE"];
 server.on("clientError", (error, socket) => {
-  if (error.code !== "ECONNRESET") seen.push(`client error ${error.code}`);
+  if (!BROKEN_OFF.includes(error.code)) seen.push(`client error ${error.code}`);
   socket.destroy();
 });
 

@@ -1,0 +1,121 @@
+//! How the `conformance` program of each language is built and started.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+/// A client library.
+pub struct Language {
+    name: &'static str,
+    /// Below `sdk`.
+    directory: &'static str,
+    /// What script/setup fetches, below the library or else below `target/test-tools`: without it nothing can be built.
+    needs: &'static str,
+    /// Commands that build, without a network.
+    build: &'static [&'static [&'static str]],
+    /// The command before `app FRAMEWORK` or `client`.
+    program: &'static [&'static str],
+}
+
+static LANGUAGES: &[Language] = &[
+    Language {
+        name: "go",
+        directory: "go",
+        needs: "go-modules.sum",
+        build: &[&["go", "build", "-C", "conformance", "-o", "../build/conformance", "."]],
+        program: &["build/conformance"],
+    },
+    Language {
+        name: "python",
+        directory: "python",
+        needs: "sdk-python.txt",
+        build: &[],
+        program: &["python", "-m", "conformance"],
+    },
+    // The client has a twin for asyncio.
+    Language {
+        name: "python_asyncio",
+        directory: "python",
+        needs: "sdk-python.txt",
+        build: &[],
+        program: &["python", "-m", "conformance", "asyncio"],
+    },
+    Language {
+        name: "typescript",
+        directory: "typescript",
+        needs: "node_modules/.bin/tsc",
+        build: &[
+            &["node", "node_modules/.bin/tsc", "-p", "tsconfig.build.json"],
+            &["node", "node_modules/.bin/tsc", "-p", "tsconfig.json"],
+        ],
+        program: &["node", "build/conformance/main.js"],
+    },
+];
+
+/// The command that starts a language's program; builds it first, once.
+pub fn program(name: &str) -> Command {
+    static BUILT: OnceLock<Mutex<BTreeMap<&str, bool>>> = OnceLock::new();
+    let language = find(name);
+    let mut built = BUILT.get_or_init(Mutex::default).lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !built.contains_key(language.name) {
+        built.insert(language.name, false);
+        build(language);
+        built.insert(language.name, true);
+    }
+    assert!(built[language.name], "the program of {name} was not built: another test says why");
+    command(language, language.program)
+}
+
+fn find(name: &str) -> &'static Language {
+    let language = LANGUAGES.iter().find(|language| language.name == name);
+    language.unwrap_or_else(|| panic!("{name} has no row in languages.rs"))
+}
+
+fn build(language: &Language) {
+    let places = [language.directory(), tools()];
+    if !places.iter().any(|place| place.join(language.needs).exists()) {
+        panic!("sdk/{}: {} is not here; run script/setup", language.name, language.needs);
+    }
+    language.build.iter().for_each(|step| succeed(language, step));
+}
+
+/// Runs one of a library's own checks.
+pub fn check(name: &str, words: &[&str]) {
+    program(name);
+    succeed(find(name), words);
+}
+
+fn succeed(language: &Language, words: &[&str]) {
+    let output = command(language, words).env("TOLLGATE_BIN", env!("CARGO_BIN_EXE_tollgate")).output();
+    let output = output.unwrap_or_else(|error| panic!("{}: {error}; run script/setup", words[0]));
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "sdk/{}: {}\n{}", language.name, words.join(" "), String::from_utf8_lossy(&said));
+}
+
+/// A command in the library's directory, with the programs of script/setup before those of the system.
+fn command(language: &Language, words: &[&str]) -> Command {
+    let inherited = env::var_os("PATH").unwrap_or_default();
+    let paths = [tools().join("bin")].into_iter().chain(env::split_paths(&inherited));
+    let path = env::join_paths(paths).unwrap();
+    let program = env::split_paths(&path).map(|place| place.join(words[0])).find(|program| program.is_file());
+    let mut command = Command::new(program.unwrap_or_else(|| PathBuf::from(words[0])));
+    command.args(&words[1..]).current_dir(language.directory()).env("PATH", path);
+    command
+}
+
+fn tools() -> PathBuf {
+    root().join("target/test-tools")
+}
+
+impl Language {
+    fn directory(&self) -> PathBuf {
+        root().join("sdk").join(self.directory)
+    }
+}
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}

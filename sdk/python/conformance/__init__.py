@@ -1,0 +1,1 @@
+"""The program that the conformance suite drives: `python -m conformance app FRAMEWORK` or `… client`."""

@@ -1,0 +1,24 @@
+/** The path of a request's target: without query, fragment, and scheme and host of an absolute target; not decoded. */
+export function pathOf(target: string): string {
+  // An absolute target of another shape stays as it is: the server calls it malformed, and the caller gets 400.
+  const path = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?#\\\s@]+(?=\/)/i, "");
+  const end = path.search(/[?#]/);
+  return end < 0 ? path : path.slice(0, end);
+}
+
+/** As a router sees it that folds case, after or before it undoes escapes: letters in lower case, escaped ones too. */
+export function foldCase(path: string): string {
+  const folded = path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
+    try {
+      return encodeURIComponent(decodeURIComponent(escapes).toLowerCase());
+    } catch {
+      return escapes; // no UTF-8: the server calls it malformed
+    }
+  });
+  return folded.toLowerCase();
+}
+
+/** Routers answer HEAD by the handler of GET. */
+export function endpointOf(method: string, path: string): string {
+  return `${method === "HEAD" ? "GET" : method} ${path}`;
+}
