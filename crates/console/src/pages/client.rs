@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::{PageResult, framed, overrides, traffic};
+use super::{PageResult, framed, overrides, penalties, traffic};
 use crate::api::CallProblem;
 use crate::chart::meter;
 use crate::format::{duration, grouped, when};
@@ -40,6 +40,7 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
     };
     let body = html! {
         (heading(key, about(namespace, key, &entry), actions))
+        (penalties::of_client(operator, namespace, key, now_ms, &back).await)
         (traffic::of_client(operator, call, namespace, key).await)
         @if is_digest {
             p class="note" { "This is the digest of a key: keys are not kept in plain text here, or your token may not see them. With the key itself, this page shows what each rule has left. The setting " code { "violations_plain_keys" } " keeps keys as they are." }

@@ -12,6 +12,7 @@ mod help;
 mod mode;
 mod overrides;
 mod overview;
+mod penalties;
 mod rule;
 mod rule_edit;
 mod rule_text;
@@ -93,6 +94,7 @@ async fn change(call: &PageCall<'_>, operator: &Operator<'_>) -> PageResult {
         "/console/webhook" => webhooks::create(call, operator).await,
         "/console/webhook/test" => webhooks::test(call, operator).await,
         "/console/webhook/delete" => webhooks::delete(call, operator).await,
+        "/console/penalty/lift" => penalties::lift(call, operator).await,
         "/console/client/save" => client::save(call, operator).await,
         "/console/audit/revert" => audit::revert(call, operator).await,
         "/console/generation/rollback" => audit::roll_back(call, operator).await,
