@@ -117,7 +117,7 @@ async fn explain(operator: &Operator<'_>, namespace: &str, key: &str, endpoint: 
     if !endpoint.is_empty() {
         request.insert("endpoint".to_owned(), endpoint.into());
     }
-    operator.api.send("POST", "/v1/explain", &Value::Object(request)).await
+    operator.api.explain(&Value::Object(request)).await
 }
 
 /// Rules that apply and are kept for the client.

@@ -56,7 +56,7 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
 async fn explain(operator: &Operator<'_>, namespace: &str, source: &str) -> Result<Value, CallProblem> {
     let mut request = explain_request::read(source).map_err(|detail| CallProblem::new(422, "bad_request", &detail))?;
     request.entry("namespace").or_insert(namespace.into());
-    operator.api.send("POST", "/v1/explain", &Value::Object(request)).await
+    operator.api.explain(&Value::Object(request)).await
 }
 
 fn answer(namespace: &str, explained: &Value) -> Markup {
