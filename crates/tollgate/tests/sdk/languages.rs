@@ -56,13 +56,7 @@ static LANGUAGES: &[Language] = &[
         program: &["python", "-m", "conformance", "asyncio"],
     },
     // `cargo test --workspace` builds examples.
-    Language {
-        name: "rust",
-        directory: "rust",
-        needs: "README.md",
-        build: &[],
-        program: &["{examples}/conformance"],
-    },
+    Language { name: "rust", directory: "rust", needs: "README.md", build: &[], program: &["{examples}/conformance"] },
     Language {
         name: "typescript",
         directory: "typescript",
