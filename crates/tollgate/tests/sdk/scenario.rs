@@ -1,4 +1,4 @@
-//! A table as it is written: members that nobody reads would be checks that nobody makes, so unknown ones are refused.
+//! A table as it is written: members that are not read would be checks that are not made, so unknown ones are refused.
 
 use std::fs;
 
