@@ -87,6 +87,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("load", &["proto", "resp"]),
     ("terminal", &["core", "engine", "load", "rules", "ruleset", "service"]),
+    ("rule-tests", &["core", "engine", "rules", "ruleset", "store", "terminal"]),
     (
         "tollgate",
         &[
@@ -96,6 +97,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "engine",
             "gateway",
             "load",
+            "rule-tests",
             "rules",
             "ruleset",
             "server",
