@@ -8,7 +8,7 @@ const FILES: [&str; 3] =
     ["tollgate/v1/tollgate.proto", "envoy/service/ratelimit/v3/rls.proto", "grpc/health/v1/health.proto"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let protos = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
+    let protos = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("proto");
     println!("cargo::rerun-if-changed={}", protos.display());
     let descriptors = protox::compile(FILES.map(|file| protos.join(file)), [&protos])?;
     let out = PathBuf::from(std::env::var("OUT_DIR")?).join("descriptors.bin");

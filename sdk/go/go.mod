@@ -1,3 +1,3 @@
 module github.com/tollgate-dev/tollgate/sdk/go
 
-go 1.21
+go 1.22

@@ -95,7 +95,7 @@ func (l *Limit) Take(fullAt, now, cost uint64) (Outcome, uint64) {
 	tolerance := l.interval * l.burst
 	ahead := uint64(0)
 	if fullAt > now && l.burst > 0 {
-		// A clock that stepped back lets nobody wait for longer than one full bucket.
+		// A clock that stepped back lets no caller wait for longer than one full bucket.
 		ahead = min(fullAt-now, tolerance)
 	}
 	high, needed := bits.Mul64(l.interval, cost)

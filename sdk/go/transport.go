@@ -36,6 +36,7 @@ func newTransport(settings Settings, base *url.URL) *transport {
 		token:   settings.Token,
 		permits: make(chan struct{}, settings.Connections),
 		http: &http.Transport{
+			DialContext:            dial,
 			TLSClientConfig:        settings.TLS,
 			MaxConnsPerHost:        settings.Connections,
 			MaxIdleConnsPerHost:    settings.Connections,

@@ -1,7 +1,7 @@
 //! A Redis server and its counters.
 
 use std::collections::HashMap;
-use tollgate_lab::redis::{Client, RedisServer};
+use tollgate_lab::redis::{RedisClient, RedisServer};
 use tollgate_resp::RespValue;
 
 use crate::cores::Cores;
@@ -45,7 +45,7 @@ impl Redis {
         self.server.pid()
     }
 
-    pub fn client(&self) -> Client {
+    pub fn client(&self) -> RedisClient {
         self.server.client()
     }
 
@@ -95,7 +95,7 @@ impl RedisCounters {
 struct Info(HashMap<String, String>);
 
 impl Info {
-    fn read(client: &mut Client) -> Info {
+    fn read(client: &mut RedisClient) -> Info {
         match client.call(&["INFO", "everything"]) {
             RespValue::Text(text) => Info::parse(&String::from_utf8_lossy(&text)),
             _ => Info(HashMap::new()),

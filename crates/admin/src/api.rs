@@ -1,5 +1,7 @@
 //! The admin API as a handler of HTTP requests: admits a head, runs its endpoint once the body is read, writes the reply.
 
+use std::sync::Arc;
+
 use tollgate_net::Peer;
 use tollgate_service::Reply;
 use tollgate_web::{Handler, Head, HttpError};
@@ -15,7 +17,7 @@ use crate::{docs, openapi};
 /// The admin API.
 pub struct AdminApi {
     pages: OperatorPages,
-    state: AdminState,
+    state: Arc<AdminState>,
 }
 
 /// A request whose body is being read.
@@ -33,7 +35,7 @@ impl AdminApi {
     /// The admin API, with the pages for operators.
     pub fn new(pages: OperatorPages, config: AdminConfig) -> AdminApi {
         let description = SelfDescription { openapi: openapi::text, page: docs::page };
-        AdminApi { state: AdminState::new(pages.service.clone(), config, description), pages }
+        AdminApi { state: Arc::new(AdminState::new(pages.service.clone(), config, description)), pages }
     }
 
     /// Refuses a request under an unknown host name, for pages beside the API.
@@ -56,7 +58,17 @@ impl AdminApi {
         add_security_headers(reply);
     }
 
-    fn refuse(problem: &AdminProblem, reply: &mut Reply) {
+    /// The state of all calls.
+    pub(crate) fn state(&self) -> &Arc<AdminState> {
+        &self.state
+    }
+
+    /// Counts a response that was not sent by the handler.
+    pub(crate) fn responded(&self, path: &'static str, status: u16) {
+        self.pages.metrics.responded(path, status);
+    }
+
+    pub(crate) fn refuse(problem: &AdminProblem, reply: &mut Reply) {
         problem.write_to(reply);
         add_security_headers(reply);
     }

@@ -75,11 +75,7 @@ impl<'a> AdminCall<'a> {
 
     /// The namespaces that a list covers; `None` for all.
     pub(super) fn namespaces(&self) -> Option<Vec<String>> {
-        match (self.request.scope, self.query().text("namespace")) {
-            (NamespaceScope::Namespace, _) => Some(vec![self.namespace().to_owned()]),
-            (_, Some(name)) => Some(vec![name.to_owned()]),
-            (_, None) => self.identity().and_then(|identity| identity.namespaces.clone()),
-        }
+        namespaces(self.request)
     }
 
     /// False if the token is not for the namespace of the call: reads then find nothing.
@@ -162,6 +158,15 @@ pub(super) fn namespace(request: &AdminRequest) -> &str {
         _ => None,
     });
     request.query.text("namespace").or(only).unwrap_or("default")
+}
+
+/// The namespaces that a list covers; `None` for all.
+pub(super) fn namespaces(request: &AdminRequest) -> Option<Vec<String>> {
+    match (request.scope, request.query.text("namespace")) {
+        (NamespaceScope::Namespace, _) => Some(vec![namespace(request).to_owned()]),
+        (_, Some(name)) => Some(vec![name.to_owned()]),
+        (_, None) => request.identity.as_ref().and_then(|identity| identity.namespaces.clone()),
+    }
 }
 
 pub(super) fn may_see(request: &AdminRequest) -> bool {

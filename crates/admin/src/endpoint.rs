@@ -179,6 +179,8 @@ pub enum Tag {
     Violations,
     /// Usage of quotas.
     Usage,
+    /// Traffic.
+    Traffic,
     /// Generations.
     Generations,
     /// Audit.
@@ -212,6 +214,7 @@ impl Tag {
         ),
         (Tag::Violations, "Who was refused: counted by client, rule and minute."),
         (Tag::Usage, "What was used of quotas, by client, rule and period: kept for billing."),
+        (Tag::Traffic, "What is allowed and refused, by which rule and whom: now, over time, and one by one."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
         (Tag::Audit, "Who changed what, when. Rows are chained by hashes and never change."),
         (Tag::Tokens, "Who may use this API."),
@@ -232,6 +235,7 @@ impl Tag {
             Tag::Plans => "plans",
             Tag::Violations => "violations",
             Tag::Usage => "usage",
+            Tag::Traffic => "traffic",
             Tag::Generations => "generations",
             Tag::Audit => "audit",
             Tag::Tokens => "tokens",

@@ -6,7 +6,7 @@ use super::endpoint::AdminEndpoint;
 use super::operator_pages::OperatorPage;
 use super::{
     api_keys, audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, plans, rules,
-    server, tokens, usage, violations, webhooks,
+    server, tokens, traffic, usage, violations, webhooks,
 };
 
 /// Every endpoint, in the order of the description.
@@ -25,6 +25,7 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
             plans::ENDPOINTS,
             violations::ENDPOINTS,
             usage::ENDPOINTS,
+            traffic::ENDPOINTS,
             generations::ENDPOINTS,
             audit::ENDPOINTS,
             tokens::ENDPOINTS,

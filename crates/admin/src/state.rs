@@ -9,6 +9,7 @@ use tollgate_net::Address;
 use tollgate_service::Service;
 use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::auth_throttle::AuthThrottle;
+use tollgate_service::traffic::TrafficMonitor;
 use tollgate_service::violations::KeyHashing;
 use tollgate_telemetry::LogThrottle;
 use tollgate_webhooks::Webhooks;
@@ -43,6 +44,8 @@ pub struct AdminConfig {
     pub site_key: [u8; 32],
     /// Sends to webhooks, if they are on.
     pub webhooks: Option<Webhooks>,
+    /// What is seen of the traffic, unless that is off.
+    pub traffic: Option<Arc<TrafficMonitor>>,
 }
 
 /// How the API describes itself. Functions, because the description is made from the table of endpoints, and two
@@ -71,13 +74,14 @@ pub(crate) struct AdminState {
     pub(crate) log_throttle: LogThrottle,
     pub(crate) description: SelfDescription,
     pub(crate) webhooks: Option<Webhooks>,
+    pub(crate) traffic: Option<Arc<TrafficMonitor>>,
     clock: Arc<dyn Clock>,
 }
 
 impl AdminState {
     pub(crate) fn new(service: Arc<Service>, config: AdminConfig, description: SelfDescription) -> AdminState {
         let AdminConfig { control, tokens, mode_switch, node, clock, address, allowed_hosts, .. } = config;
-        let AdminConfig { metrics, secret, site_key, webhooks, .. } = config;
+        let AdminConfig { metrics, secret, site_key, webhooks, traffic, .. } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
         AdminState {
             service,
@@ -94,6 +98,7 @@ impl AdminState {
             log_throttle: LogThrottle::new(LINES_MAX),
             description,
             webhooks,
+            traffic,
             clock,
         }
     }

@@ -15,7 +15,7 @@ use crate::local::LocalLimiter;
 use crate::outage::OutageReporter;
 use crate::reservation::{RemoteReservation, RemoteSettlement};
 use crate::slot::SlotGuard;
-use crate::transport::{CheckAnswer, DecisionAnswer, ServerAnswer, ServerCall, Transport};
+use crate::transport::{DecisionAnswer, HttpDecision, ServerAnswer, ServerCall, Transport};
 use crate::{RemoteDecision, decision};
 
 /// A client of one server. Clones share its connections, its breaker and its fallback limiter.
@@ -71,7 +71,7 @@ impl Client {
     pub async fn check_answer(
         &self,
         request: &Request<'_>,
-    ) -> Result<(RemoteDecision, Option<CheckAnswer>), RequestRejected> {
+    ) -> Result<(RemoteDecision, Option<HttpDecision>), RequestRejected> {
         let answer = self.decide(request, ServerCall::Check { request, by_status: true }).await?;
         Ok((answer.decision, answer.answer))
     }
@@ -107,7 +107,7 @@ impl Client {
     pub async fn reserve_answer(
         &self,
         request: &Request<'_>,
-    ) -> Result<(RemoteDecision, Option<CheckAnswer>, Option<RemoteReservation>), RequestRejected> {
+    ) -> Result<(RemoteDecision, Option<HttpDecision>, Option<RemoteReservation>), RequestRejected> {
         let answer = self.decide(request, ServerCall::Reserve { request, by_status: true }).await?;
         Ok((answer.decision, answer.answer, RemoteReservation::of(answer.receipt, answer.ttl)))
     }

@@ -7,7 +7,7 @@ use tollgate_core::{Clock, Limit, Span};
 use tollgate_store::MonotonicClock;
 
 use crate::failure::Outage;
-use crate::transport::ServerUrl;
+use crate::transport::ClientUrl;
 
 /// What decides when the server gives no decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl ClientConfig {
         self.on_error.unwrap_or(default)
     }
 
-    pub(crate) fn check(&self) -> Result<ServerUrl, ClientConfigError> {
+    pub(crate) fn check(&self) -> Result<ClientUrl, ClientConfigError> {
         if self.policy() == OnError::Local && self.fallback.is_none() {
             return Err(ClientConfigError("`local` needs a fallback limit: set `fallback`".to_owned()));
         }
@@ -130,7 +130,7 @@ impl ClientConfig {
         if self.token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
             return Err(ClientConfigError("the token has other characters than visible ASCII".to_owned()));
         }
-        ServerUrl::parse(&self.url).map_err(ClientConfigError)
+        ClientUrl::parse(&self.url).map_err(ClientConfigError)
     }
 }
 

@@ -57,7 +57,7 @@ pub use local::{FALLBACK_KEYS_MAX, LocalLimiter};
 pub use prefetch::{Prefetch, PrefetchConfig};
 pub use reservation::{RemoteReservation, RemoteSettlement};
 pub use slot::SlotGuard;
-pub use transport::CheckAnswer;
+pub use transport::HttpDecision;
 
 pub use tollgate_core::{Attribute, Limit, ManualClock, Request, Span, Time};
 pub use tollgate_retry::{self as retry, Courtesy};

@@ -72,7 +72,7 @@ impl LocalLimiter {
 
 /// The attribute that tells clients apart, the most particular one that is there.
 fn client_of<'a>(request: &Request<'a>) -> Option<(Attribute, &'a str)> {
-    let order = [Attribute::ApiKey, Attribute::UserId, Attribute::ClientKey, Attribute::Ip, Attribute::Org];
+    let order = [Attribute::ApiKey, Attribute::UserId, Attribute::ClientKey, Attribute::Org, Attribute::Ip];
     order.into_iter().find_map(|attribute| Some((attribute, request.get(attribute)?)))
 }
 

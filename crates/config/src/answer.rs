@@ -33,6 +33,8 @@ pub struct AnswerSettings {
     pub never_status: u16,
     /// The detail of a denial by status.
     pub answer: RefusalDetail,
+    /// Whether responses name the id of the decision.
+    pub decision_ids: bool,
 }
 
 impl AnswerSettings {
@@ -50,6 +52,7 @@ impl AnswerSettings {
                 RefusalDetail::Public => Detail::Public,
                 RefusalDetail::Full => Detail::Full,
             },
+            decision_ids: self.decision_ids,
         })
     }
 }
@@ -62,6 +65,7 @@ impl Default for AnswerSettings {
             refused_status: 200,
             never_status: 429,
             answer: RefusalDetail::Public,
+            decision_ids: false,
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct Config {
     pub answer: AnswerSettings,
     /// Bytes that buckets may take.
     pub max_memory: u64,
+    /// Memory of the analytics; 0 for none.
+    pub analytics_memory: usize,
     /// Threads that serve; one per core if none.
     pub threads: Option<usize>,
     /// How log lines are written.
@@ -132,6 +134,7 @@ impl Default for Config {
             net: NetLimits::default(),
             answer: AnswerSettings::default(),
             max_memory: 1 << 30,
+            analytics_memory: 32 << 20,
             threads: None,
             log_format: LogFormat::People,
             log_level: LogLevel::Info,

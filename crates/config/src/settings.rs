@@ -267,12 +267,28 @@ static OTHERS: &[Setting] = &[
         kind: SettingKind::Choice(|config| &mut config.answer.answer),
     },
     Setting {
+        name: "decision_ids",
+        value_name: "BOOL",
+        section: Section::Answers,
+        help: "Name the id of the decision in every response, as X-Decision-Id and decision_id, for `tollgate why`; gateways always do",
+        absent: "",
+        kind: SettingKind::Switch(|config| &mut config.answer.decision_ids),
+    },
+    Setting {
         name: "max_memory",
         value_name: "SIZE",
         section: Section::Resources,
         help: "Most memory that buckets may take",
         absent: "",
         kind: SettingKind::LargeSize(|config| &mut config.max_memory, 1 << 20..=1 << 44),
+    },
+    Setting {
+        name: "analytics_memory",
+        value_name: "SIZE",
+        section: Section::Resources,
+        help: "Memory for what operators see of the traffic: counts over time, the heaviest clients, the last decisions; 0 for none, else at least 1 MiB are used",
+        absent: "",
+        kind: SettingKind::Size(|config| &mut config.analytics_memory, 0..=1 << 34),
     },
     Setting {
         name: "threads",

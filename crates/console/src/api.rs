@@ -3,13 +3,20 @@
 //! A call carries the operator's token and passes admission, validation and audit as if it had come over the network. The
 //! console therefore cannot do more than the API, and needs no permissions of its own.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use tokio::time::sleep;
 use tollgate_admin::AdminApi;
 use tollgate_net::Peer;
 use tollgate_service::Reply;
 use tollgate_web::{Handler, Head, handle_or_fail};
 
 use crate::json::{list, number, text};
+
+/// How long another explanation is waited for, and how often.
+const TURN: Duration = Duration::from_millis(20);
+const TURNS_MAX: u32 = 50;
 
 /// Calls the admin API for one operator.
 pub struct OperatorClient<'a> {
@@ -92,6 +99,17 @@ impl OperatorClient<'_> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let call = OperatorCall { method, target, body: body.as_bytes(), if_match: tag, ..OperatorCall::default() };
         self.call(call).await.map(|response| response.json)
+    }
+
+    /// Explains a request. The server makes one explanation at a time, and pages ask for several: waits for its turn.
+    pub async fn explain(&self, request: &Value) -> Result<Value, CallProblem> {
+        for _ in 0..TURNS_MAX {
+            match self.send("POST", "/v1/explain", request).await {
+                Err(problem) if problem.code == "busy" => sleep(TURN).await,
+                explained => return explained,
+            }
+        }
+        self.send("POST", "/v1/explain", request).await
     }
 
     /// Makes a call.

@@ -7,10 +7,11 @@ use tollgate_admin::AdminApi;
 use tollgate_core::Clock;
 use tollgate_web::{Buffered, Handler, HeaderLookup, HttpError, WebApp, WebRequest, WebResponse};
 
-use crate::live::LiveSlots;
+use crate::live_slots::LiveSlots;
 use crate::page_call::PageCall;
 use crate::response::{self, PageResponse};
-use crate::session::{ConsoleSession, SessionSealer};
+use crate::session::SessionSealer;
+use crate::state::ConsoleState;
 use crate::{assets, live, pages};
 
 /// Configuration of the console.
@@ -27,14 +28,6 @@ pub struct ConsoleConfig {
 pub struct Console {
     api: Buffered<AdminApi>,
     pub(crate) shared: Arc<ConsoleState>,
-}
-
-/// What all pages share.
-pub(crate) struct ConsoleState {
-    pub(crate) admin: Arc<AdminApi>,
-    pub(crate) sessions: SessionSealer,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) live: LiveSlots,
 }
 
 /// Longest form: a rules file of the editor.
@@ -109,16 +102,6 @@ impl Console {
         }
         if let Ok(value) = HeaderValue::from_str(&format!("Bearer {}", session.token)) {
             request.parts.headers.insert(header::AUTHORIZATION, value);
-        }
-    }
-}
-
-impl ConsoleState {
-    /// The session in the field `Cookie`.
-    pub(crate) fn session(&self, cookies: HeaderLookup<'_>) -> Option<ConsoleSession> {
-        match cookies {
-            HeaderLookup::Once(cookies) => self.sessions.open(cookies, self.clock.wall()),
-            HeaderLookup::Absent | HeaderLookup::Repeated => None,
         }
     }
 }

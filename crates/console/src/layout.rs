@@ -2,8 +2,9 @@
 
 use maud::{DOCTYPE, Markup, html};
 
+use crate::help::dialog;
 use crate::json::text;
-use crate::page_call::Operator;
+use crate::operator::Operator;
 
 /// A page inside the frame.
 pub(crate) struct Framed<'a> {
@@ -100,7 +101,7 @@ impl Framed<'_> {
                     @if let Some(done) = done { p class="note good" role="status" { (done) } }
                     (body)
                 }
-                (crate::pages::help::dialog())
+                (dialog())
             },
         )
     }

@@ -9,24 +9,28 @@
 //! | the listener's app: console or API | `app` |
 //! | sign-in: the token, sealed into a cookie | `session` |
 //! | client of the API | `api`, `json` |
-//! | one request for a page, its parameters | `page_call`, `parameters` |
-//! | frame, parts of pages | `layout`, `parts`, `chart`, `format` |
+//! | one request for a page, its parameters, its operator | `page_call`, `parameters`, `operator`, `state` |
+//! | frame, parts of pages | `layout`, `parts`, `chart`, `format`, `help` |
 //! | the pages | `pages` |
-//! | responses, files, live numbers | `response`, `assets`, `live` |
+//! | responses, files, live numbers | `response`, `assets`, `live`, `live_slots` |
 
 mod api;
 mod app;
 mod assets;
 mod chart;
 mod format;
+mod help;
 mod json;
 mod layout;
 mod live;
+mod live_slots;
+mod operator;
 mod page_call;
 mod pages;
 mod parameters;
 mod parts;
 mod response;
 mod session;
+mod state;
 
 pub use app::{Console, ConsoleConfig};

@@ -4,47 +4,24 @@
 //! calls the API with the session's token: the stream ends with the token.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{HeaderValue, header};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tollgate_web::{EventSender, ResponseBody, ServerSentEvent, WebRequest, WebResponse};
 
-use crate::app::ConsoleState;
 use crate::page_call::PageCall;
 use crate::pages;
 use crate::response::{self, PageResponse};
+use crate::state::ConsoleState;
 
 /// The path of the stream.
 pub(crate) const PATH: &str = "/console/live";
-/// Streams at once.
-const STREAMS_MAX: usize = 100;
 /// Between two renderings of the overview; other pages move more slowly.
 const INTERVAL: Duration = Duration::from_secs(1);
 const SLOW_INTERVAL: Duration = Duration::from_secs(3);
 /// How long one rendering, and one slow browser, may take.
 const TICK_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Counts the open streams.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LiveSlots(Arc<AtomicUsize>);
-
-/// One open stream.
-pub(crate) struct LiveSlot(Arc<AtomicUsize>);
-
-impl LiveSlots {
-    fn take(&self) -> Option<LiveSlot> {
-        let slot = LiveSlot(self.0.clone()); // gives back what the next line takes, also if there is no room
-        (self.0.fetch_add(1, Ordering::Relaxed) < STREAMS_MAX).then_some(slot)
-    }
-}
-
-impl Drop for LiveSlot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// Begins a stream; the session is checked with the first rendering.
 pub(crate) fn respond(shared: Arc<ConsoleState>, request: WebRequest) -> WebResponse {
@@ -86,20 +63,5 @@ async fn stream(shared: &ConsoleState, request: &WebRequest, sender: &EventSende
         if !timeout(TICK_TIMEOUT, sender.send(&event)).await.unwrap_or(false) {
             return;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_are_so_many_streams_and_no_more() {
-        let slots = LiveSlots::default();
-        let taken: Vec<LiveSlot> = (0..STREAMS_MAX).map_while(|_| slots.take()).collect();
-        assert_eq!(taken.len(), STREAMS_MAX);
-        assert!(slots.take().is_none() && slots.take().is_none());
-        drop(taken);
-        assert!(slots.take().is_some());
     }
 }

@@ -2,16 +2,15 @@
 
 use http::Method;
 use http::request::Parts;
-use serde_json::Value;
 use tollgate_net::Peer;
 use tollgate_web::{Head, HeaderLookup};
 
 use crate::api::{CallProblem, OperatorClient};
-use crate::app::ConsoleState;
-use crate::json::{list, text};
+use crate::operator::Operator;
 use crate::parameters::PageParameters;
 use crate::response::PageResponse;
 use crate::session::ConsoleSession;
+use crate::state::ConsoleState;
 
 /// A request for a page.
 pub(crate) struct PageCall<'a> {
@@ -27,14 +26,6 @@ pub(crate) struct PageCall<'a> {
     pub(crate) form: PageParameters,
     pub(crate) session: Option<ConsoleSession>,
     cookies: Vec<u8>,
-}
-
-/// The operator who asks for a page.
-pub(crate) struct Operator<'a> {
-    pub(crate) api: OperatorClient<'a>,
-    pub(crate) form_token: &'a str,
-    /// Role, name and namespaces, as the API tells them.
-    pub(crate) whoami: Value,
 }
 
 impl<'a> PageCall<'a> {
@@ -96,32 +87,5 @@ impl<'a> PageCall<'a> {
     /// True if the form was made for this session.
     pub(crate) fn is_own_form(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.made(self.form.get("form_token")))
-    }
-}
-
-impl Operator<'_> {
-    /// The name of the role.
-    pub(crate) fn role(&self) -> &str {
-        text(&self.whoami, "role")
-    }
-
-    /// True if the role is at least this one: hides what the API would refuse.
-    pub(crate) fn may(&self, role: &str) -> bool {
-        let rank = |name: &str| ["viewer", "on-call", "operator", "admin"].iter().position(|known| *known == name);
-        rank(self.role()) >= rank(role)
-    }
-
-    /// True if the token is for all namespaces.
-    pub(crate) fn sees_all(&self) -> bool {
-        self.whoami.get("namespaces").is_none_or(Value::is_null)
-    }
-
-    /// The namespace that a page shows when its URL names none.
-    pub(crate) fn home(&self) -> &str {
-        match list(&self.whoami, "namespaces") {
-            [] => "default",
-            names if names.iter().any(|name| name == "default") => "default",
-            [first, ..] => first.as_str().unwrap_or("default"),
-        }
     }
 }

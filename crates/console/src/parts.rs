@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::api::CallProblem;
 use crate::json::{is_true, list, member, plain, text};
 use crate::layout::form_token;
-use crate::page_call::Operator;
+use crate::operator::Operator;
 use crate::parameters::url;
 
 /// A heading with what the page is about, and its actions.

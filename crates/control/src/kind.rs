@@ -25,6 +25,8 @@ pub enum RecordKind {
     Webhook,
     /// The mode of the fleet: off, shadow or enforce.
     Mode,
+    /// Counts of a client that were reset in the store.
+    Counter,
     /// Everything: all nodes load the tables again.
     Everything,
 }
@@ -43,6 +45,7 @@ impl RecordKind {
         RecordKind::Key,
         RecordKind::Webhook,
         RecordKind::Mode,
+        RecordKind::Counter,
         RecordKind::Everything,
     ];
 
@@ -60,6 +63,7 @@ impl RecordKind {
             RecordKind::Key => "key",
             RecordKind::Webhook => "webhook",
             RecordKind::Mode => "mode",
+            RecordKind::Counter => "counter",
             RecordKind::Everything => "everything",
         }
     }

@@ -21,6 +21,8 @@ pub struct Decision {
     pub(crate) rulings: SmallVec<[Ruling; 4]>,
     pub(crate) deciding: Option<u16>,
     pub(crate) generation: Pinned,
+    /// The random number that its id is made of.
+    pub(crate) nonce: u64,
 }
 
 /// Whether the request may pass.
@@ -195,6 +197,11 @@ impl Decision {
     /// the least room left. `None` if no enforced limit applied; [`reason`](Decision::reason) then says why.
     pub fn deciding(&self) -> Option<&Ruling> {
         self.rulings.get(usize::from(self.deciding?))
+    }
+
+    /// The place of the deciding ruling among [`rulings`](Decision::rulings).
+    pub fn deciding_index(&self) -> Option<usize> {
+        self.deciding.map(usize::from)
     }
 
     /// The deciding ruling for one of the requests decided together.

@@ -268,26 +268,6 @@ impl<S: Store> Engine<S> {
         &self.store
     }
 
-    /// Forgets all usage of the buckets that `request` would be charged to, including all shards of a rule. For
-    /// operators.
-    pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
-        let pinned = self.generations.pin();
-        let shards = pinned.rules.rules().iter().map(|rule| rule.shards()).max().unwrap_or(1);
-        let mut buckets: Vec<Charge> = Vec::new();
-        for shard in 0..shards {
-            let mut charges = Charges::default();
-            charges.random = shard;
-            charges.identities = self.store.is_shared();
-            if pinned.rules.charges(request, self.clock.wall(), &mut charges).is_err() {
-                return Ok(());
-            }
-            buckets.extend(&charges.charges);
-        }
-        buckets.sort_unstable_by_key(|charge| charge.bucket);
-        buckets.dedup_by_key(|charge| charge.bucket);
-        self.store.forget(&buckets).await
-    }
-
     /// Computes the charges of the requests, unless the store need not be called.
     pub(crate) fn charges(
         &self,
@@ -378,7 +358,8 @@ impl<S: Store> Engine<S> {
             Skipped::Off => (Verdict::Allow, DecidedBy::Off),
         };
         let Taken { now, wall, .. } = self.allow_now();
-        Decision { verdict, decided_by, now, wall, rulings: SmallVec::new(), deciding: None, generation }
+        let nonce = random::fast();
+        Decision { verdict, decided_by, now, wall, rulings: SmallVec::new(), deciding: None, generation, nonce }
     }
 
     /// The wall time of this node.
@@ -398,6 +379,12 @@ impl<S: Store> Engine<S> {
             observer.decided(requests, decision, charges);
         }
     }
+}
+
+/// The random number of the charges; the steps of a reservation have none.
+#[inline]
+pub(crate) fn nonce_of(charges: &Charges) -> u64 {
+    if charges.random == 0 { random::fast() } else { charges.random }
 }
 
 /// The decision from the outcomes of the store. Inlined into every caller: a decision is large, and would be copied.
@@ -432,6 +419,7 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
         deciding: deciding(&rulings, taken.allowed),
         rulings,
         generation,
+        nonce: nonce_of(charges),
     }
 }
 

@@ -11,6 +11,7 @@ use tollgate_ruleset::{AppliedRule, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
+use crate::engine::nonce_of;
 use crate::{Engine, Pinned};
 
 /// A decision made without the store, with the charges on this node's fallback buckets.
@@ -81,6 +82,7 @@ impl<S: Store> Engine<S> {
             deciding: deciding(&rulings, admitted),
             rulings,
             generation,
+            nonce: nonce_of(charges),
         };
         FallbackDecision { decision, charges: local, outcomes }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue, Version, header};
 use tollgate_core::{Clock, Time};
 use tollgate_identity::CallerIdentity;
-use tollgate_service::{Decision, random};
+use tollgate_service::{Decision, DecisionId};
 use tollgate_web::{StreamError, WebRequest};
 
 use crate::access_log::{AccessLog, AccessRecord, FORWARDED};
@@ -40,7 +40,7 @@ pub(crate) struct RequestRecord {
 
 impl RequestRecord {
     pub(crate) fn new(recorder: &Arc<Recorder>) -> RequestRecord {
-        let record = AccessRecord { id: random::fast(), ..AccessRecord::default() };
+        let record = AccessRecord { id: DecisionId::random().0, ..AccessRecord::default() };
         RequestRecord {
             recorder: recorder.clone(),
             start: recorder.clock.now(),
@@ -84,8 +84,9 @@ impl RequestRecord {
         }
     }
 
-    /// A limit decided.
+    /// A limit decided: the request has the id of the decision from now on.
     pub(crate) fn decided(&mut self, decision: &Decision) {
+        self.record.id = decision.id().0;
         if self.is_logged() {
             self.record.rule = decision.deciding_rule().map(|(rule, _)| rule.name.clone());
         }
@@ -128,7 +129,7 @@ impl RequestRecord {
 
     /// The id of the request.
     pub(crate) fn id_text(&self) -> String {
-        format!("{:016x}", self.record.id)
+        DecisionId(self.record.id).to_string()
     }
 
     /// Tells the caller the id of the request.

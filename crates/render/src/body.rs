@@ -20,7 +20,17 @@ pub(super) fn write(input: &RenderInput<'_>, out: &mut Vec<u8>) {
     } else if input.is_shed {
         out.extend_from_slice(b",\"error_code\":\"overload\"");
     }
+    write_id(input, out);
     out.push(b'}');
+}
+
+/// Appends the id of the decision, if responses name it.
+pub(super) fn write_id(input: &RenderInput<'_>, out: &mut Vec<u8>) {
+    if input.shows_id {
+        out.extend_from_slice(b",\"decision_id\":\"");
+        out.extend_from_slice(&input.decision.id().digits());
+        out.push(b'"');
+    }
 }
 
 /// Appends the members of the object, without braces.

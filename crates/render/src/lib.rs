@@ -94,6 +94,9 @@ pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &Re
 
 #[inline]
 fn append_fields(input: &RenderInput<'_>, config: &RenderConfig, out: &mut HeaderFields) {
+    if input.shows_id {
+        out.push_with("X-Decision-Id", |out| out.extend_from_slice(&input.decision.id().digits()));
+    }
     if let RetryHint::After { header, .. } = input.retry {
         out.push_with("Retry-After", |out| number(out, header));
     }
@@ -135,6 +138,8 @@ struct RenderInput<'a> {
     /// Denied for the fleet's sake, not for what the caller used.
     is_shed: bool,
     dialect: Dialect,
+    /// Whether the id of the decision is named.
+    shows_id: bool,
 }
 
 /// True if what the rule refuses is shed: its numbers are those of the fleet, and no business of callers.
@@ -159,7 +164,8 @@ impl<'a> RenderInput<'a> {
             (true, _) | (_, true) => RetryHint::while_shedding(config.retry_jitter, options.random),
             _ => RetryHint::of(decision.retry_after(), next, config.retry_jitter, options.random),
         };
-        RenderInput { decision, rule, policy, retry, is_closed, closed, is_shed, dialect: options.dialect }
+        let (dialect, shows_id) = (options.dialect, config.decision_ids);
+        RenderInput { decision, rule, policy, retry, is_closed, closed, is_shed, dialect, shows_id }
     }
 
     /// True if no limit of the caller is the reason.

@@ -16,6 +16,8 @@ pub struct RenderConfig {
     pub never_status: u16,
     /// The detail of a denial by status. Default [`Detail::Public`].
     pub denial_detail: Detail,
+    /// Whether responses name the id of the decision, in the field `X-Decision-Id` and in the body. Default no.
+    pub decision_ids: bool,
 }
 
 /// The detail of a denial by status: proxies pass it on to the client.
@@ -36,6 +38,7 @@ impl Default for RenderConfig {
             denial_status: DenialStatus::Ok,
             never_status: 429,
             denial_detail: Detail::Public,
+            decision_ids: false,
         }
     }
 }

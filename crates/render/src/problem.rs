@@ -3,7 +3,7 @@
 use tollgate_engine::{Decision, Ruling, Verdict};
 use tollgate_ruleset::{RequestError, Rule};
 
-use super::body::{escaped, number, string, write_members, write_retry};
+use super::body::{escaped, number, string, write_id, write_members, write_retry};
 use super::retry::RetryHint;
 use super::{
     ClosedReason, Detail, Media, RenderConfig, RenderInput, ResponseOptions, append_common_fields, append_fields,
@@ -157,6 +157,7 @@ fn write_object(input: &RenderInput<'_>, status: u16, detail: Detail, out: &mut 
         }
         _ => write_members(input, detail, out),
     }
+    write_id(input, out);
     out.push(b'}');
 }
 

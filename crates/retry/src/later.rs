@@ -92,24 +92,28 @@ fn seconds_or_epoch(text: &str, wall: Time) -> Option<Span> {
     })
 }
 
-/// `RateLimit`: the longest wait of the policies that have nothing left.
+/// `RateLimit`: the longest wait of the policies that have nothing left; of all, if each has something.
 fn rate_limit(fields: &HeaderMap) -> Option<Span> {
     let values = fields.get_all("ratelimit").iter().filter_map(|value| value.to_str().ok());
-    values.filter_map(rate_limit_value).max()
+    values.filter_map(rate_limit_value).max().map(|(_, wait)| wait)
 }
 
-fn rate_limit_value(value: &str) -> Option<Span> {
+/// Whether the policy with the longest wait has nothing left, and that wait.
+fn rate_limit_value(value: &str) -> Option<(bool, Span)> {
     let parameter = |item: &str, name: &str| {
         let mut parts = split(item, ';');
         parts.find_map(|part| number(part.trim().strip_prefix(name)?.strip_prefix('=')?.trim()))
     };
     // Draft 7 is a dictionary of one policy, later ones are a list of items with parameters.
     let dictionary = |name: &str| split(value, ',').find_map(|item| parameter(item, name));
-    if dictionary("remaining") == Some(0) {
-        return dictionary("reset").map(Span::from_secs);
+    if let Some(reset) = dictionary("reset") {
+        return Some((true, Span::from_secs(reset)));
     }
-    let spent = split(value, ',').filter(|item| parameter(item, "r") == Some(0));
-    spent.filter_map(|item| parameter(item, "t")).max().map(Span::from_secs)
+    let policies = split(value, ',').filter_map(|item| {
+        let wait = Span::from_secs(parameter(item, "t")?);
+        Some((parameter(item, "r") == Some(0), wait))
+    });
+    policies.max()
 }
 
 /// The parts between separators that are not in quotes.
@@ -153,8 +157,8 @@ mod tests {
         let fields = [("RateLimit", "\"a\";r=0;t=3, \"b\";r=1;t=90"), ("RateLimit", "\"c\"; r=0 ; t=7;pk=:eA==:")];
         assert_eq!(wait(&fields), Some(7_000));
         assert_eq!(wait(&[("RateLimit", "\"a\\\",;r=0;t=1\";r=0;t=4")]), Some(4_000), "quotes inside of a name");
-        assert_eq!(wait(&[("RateLimit", "\"a\";r=5;t=60")]), None, "something is left");
-        for broken in ["", ",", ";", "\"", "\"a", "r=", "\"a\";r=0;t=", "\"a\";r=0;t=-1", "a=\u{e9}"] {
+        assert_eq!(wait(&[("RateLimit", "\"a\";r=5;t=6, \"b\";r=1;t=2")]), Some(6_000), "something is left of all");
+        for broken in ["", ",", ";", "\"", "\"a", "r=", "\"a\";r=0;t=", "\"a\";r=0;t=-1", "a=b"] {
             assert_eq!(wait(&[("RateLimit", broken)]), None, "{broken}");
         }
     }

@@ -200,9 +200,7 @@ impl Shared {
         if let Some(courtesy) = &self.courtesy {
             courtesy.observe_fields(response.headers(), &*self.clock);
         }
-        if let (Some(throttle), None) = (&self.throttle, later)
-            && !response.status().is_server_error()
-        {
+        if let (Some(throttle), None) = (&self.throttle, later) {
             throttle.lock().accepted(self.clock.now());
         }
         Ok((response, later))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use tollgate_admin::{AdminApi, AdminConfig};
+use tollgate_admin::{AdminApp, AdminConfig};
 use tollgate_config::{AuthSettings, AuthSource, Config, ControlSettings};
 use tollgate_console::{Console, ConsoleConfig};
 use tollgate_grpc::{Grpc, GrpcConfig};
@@ -25,7 +25,7 @@ use crate::surface::Surface;
 /// AdminApi and metrics connections, beside those of callers.
 const OPERATORS_MAX: usize = 256;
 /// From one address, so that many silent connections from one host leave room for others.
-const OPERATORS_PER_ADDRESS_MAX: usize = 64;
+const OPERATORS_PER_ADDRESS_MAX: usize = 128;
 
 /// The certificates of the listeners.
 #[derive(Clone, Default)]
@@ -150,7 +150,7 @@ impl Listeners {
                             clock: admin.clock.clone(),
                             is_secure: bound.tls.is_some(),
                         };
-                        let api = AdminApi::new(parts.pages.clone(), admin);
+                        let api = AdminApp::new(parts.pages.clone(), admin);
                         bound.serve(parts, Web::new(Console::new(api, console)));
                     }
                 }

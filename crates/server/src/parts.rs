@@ -19,6 +19,7 @@ use tollgate_service::receipt_sealer::Sealer;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::secrets::{self, SecretKeys};
 use tollgate_service::store::{ConfiguredStore, memory_config};
+use tollgate_service::traffic::{TrafficConfig, TrafficMonitor};
 use tollgate_service::usage_history::{UsageHistoryMetrics, UsageTracker};
 use tollgate_service::violations::{ViolationMetrics, Violations};
 use tollgate_service::{EventQueue, QuotaMarks, Service, ServiceConfig, ServiceObserver, SteadyRefusals};
@@ -77,6 +78,8 @@ pub(crate) struct ServerParts {
     pub(crate) resp_metrics: Arc<RespMetrics>,
     pub(crate) violation_metrics: Arc<ViolationMetrics>,
     pub(crate) usage_metrics: Arc<UsageHistoryMetrics>,
+    /// What operators see of the traffic, unless that is off.
+    pub(crate) traffic: Option<Arc<TrafficMonitor>>,
     quota_marks: Arc<QuotaMarks>,
     metrics: Arc<DecisionMetrics>,
     steady_refusals: Arc<SteadyRefusals>,
@@ -125,6 +128,8 @@ impl ServerParts {
             Some(violations) => observer.with_violations(violations.clone()),
             None => observer,
         };
+        let traffic = traffic_monitor(config, &keys, &clock)?;
+        let observer = observer.with_traffic(traffic.clone());
         let observer = match &usage {
             Some(usage) => observer.with_usage(usage.clone()),
             None => observer,
@@ -133,7 +138,8 @@ impl ServerParts {
         let engine = Arc::new(engine.with_config(engine_config(config)).with_observer(observer));
         metrics.adopt(&engine.rules());
 
-        let publisher = Arc::new(RulePublisher::new(engine.clone(), metrics.clone(), keys.compile_options()));
+        let publisher =
+            Arc::new(RulePublisher::new(engine.clone(), metrics.clone(), traffic.clone(), keys.compile_options()));
         if let Some(rules) = rules {
             publisher.hold(rules);
         }
@@ -183,6 +189,7 @@ impl ServerParts {
             resp_metrics: Arc::default(),
             violation_metrics,
             usage_metrics,
+            traffic,
             quota_marks,
             metrics: metrics.clone(),
             steady_refusals,
@@ -209,6 +216,9 @@ impl ServerParts {
         scrape.register(self.steady_refusals.clone());
         if let Some(webhooks) = &self.webhooks {
             scrape.register(webhooks.metrics.clone());
+        }
+        if let Some(traffic) = &self.traffic {
+            scrape.register(traffic.metrics());
         }
         if self.usage.is_some() {
             scrape.register(self.usage_metrics.clone());
@@ -378,6 +388,20 @@ fn load_envoy_files(
     }
     publisher.hold_domains(domains).map_err(|error| anyhow!("{error}"))?;
     Ok(Some((directory, mark)))
+}
+
+fn traffic_monitor(config: &Config, keys: &SecretKeys, clock: &Arc<dyn Clock>) -> Result<Option<Arc<TrafficMonitor>>> {
+    if config.analytics_memory == 0 {
+        return Ok(None);
+    }
+    let config = TrafficConfig {
+        clock: clock.clone(),
+        bytes: config.analytics_memory.max(1 << 20),
+        secret: keys.decision_log(),
+        plain_keys: config.control.violations_plain_keys,
+        node: config.node_name(),
+    };
+    TrafficMonitor::start(config).map(Some).context("cannot start the thread of the analytics")
 }
 
 fn decision_log(config: &Config, keys: &SecretKeys) -> Result<Option<DecisionLog>> {

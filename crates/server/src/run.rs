@@ -185,6 +185,7 @@ impl Server {
             secret: control_plane.admin_secret(),
             site_key: control_plane.site_key(),
             webhooks: webhooks::webhooks(config, parts, control_plane),
+            traffic: parts.traffic.clone(),
         }
     }
 }

@@ -66,6 +66,9 @@ impl Upkeep {
                     self.check_secret(&throttle).await;
                     self.compare_rules(&throttle).await;
                     self.check_durability(&throttle);
+                    if let Some(traffic) = &self.parts.traffic {
+                        traffic.exchange_reports(self.parts.engine.store()).await;
+                    }
                     self.gateway.iter().for_each(|running| running.gateway.tick());
                     let now = self.stamps();
                     if now != stamps {

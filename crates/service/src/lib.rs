@@ -44,6 +44,7 @@ mod service;
 mod steady_refusals;
 pub mod store;
 mod throttle;
+pub mod traffic;
 mod usage;
 pub mod usage_history;
 pub mod violations;
@@ -69,5 +70,5 @@ pub use usage::UsageRejection;
 
 /// What decisions are made of. Transports take these types from here: they do not depend on the engine.
 pub use tollgate_engine::{
-    DecidedBy, Decision, Ruling, Settled, SingleDecision, UnchargedUnits, Verdict, random, with_deadline,
+    DecidedBy, Decision, DecisionId, Ruling, Settled, SingleDecision, UnchargedUnits, Verdict, random, with_deadline,
 };

@@ -10,6 +10,7 @@ use tollgate_telemetry::{DecisionLog, DecisionMetrics};
 
 use crate::quota_marks::QuotaMarks;
 use crate::steady_refusals::SteadyRefusals;
+use crate::traffic::TrafficMonitor;
 use crate::usage_history::UsageTracker;
 use crate::violations::Violations;
 
@@ -22,12 +23,21 @@ pub struct ServiceObserver {
     quota_marks: Option<Arc<QuotaMarks>>,
     usage: Option<Arc<UsageTracker>>,
     steady_refusals: Option<Arc<SteadyRefusals>>,
+    traffic: Option<Arc<TrafficMonitor>>,
 }
 
 impl ServiceObserver {
     /// An observer for an engine; without a log, decisions are only counted.
     pub fn new(metrics: Arc<DecisionMetrics>, decisions: Option<DecisionLog>) -> ServiceObserver {
-        ServiceObserver { metrics, decisions, violations: None, quota_marks: None, usage: None, steady_refusals: None }
+        ServiceObserver {
+            metrics,
+            decisions,
+            violations: None,
+            quota_marks: None,
+            usage: None,
+            steady_refusals: None,
+            traffic: None,
+        }
     }
 
     /// Also reports the marks of quotas.
@@ -43,6 +53,11 @@ impl ServiceObserver {
     /// Also notices clients that are refused minute after minute.
     pub fn with_steady_refusals(self, steady_refusals: Arc<SteadyRefusals>) -> ServiceObserver {
         ServiceObserver { steady_refusals: Some(steady_refusals), ..self }
+    }
+
+    /// Also watches the traffic, if there is a monitor.
+    pub fn with_traffic(self, traffic: Option<Arc<TrafficMonitor>>) -> ServiceObserver {
+        ServiceObserver { traffic, ..self }
     }
 
     /// Also counts violations.
@@ -69,6 +84,9 @@ impl Observer for ServiceObserver {
         }
         if let Some(usage) = &self.usage {
             usage.decided(requests, decision, charges);
+        }
+        if let Some(traffic) = &self.traffic {
+            traffic.decided(requests, decision);
         }
     }
 

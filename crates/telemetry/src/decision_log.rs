@@ -104,6 +104,7 @@ impl DecisionLog {
     /// Logs the decision about the next step of a reservation, whose client is not known.
     pub fn record_extension(&self, decision: &Decision, charges: &[Charge]) {
         let mut line = self.begin(decision.wall);
+        write_id(&mut line, decision);
         line.push_str(",\"extension\":true");
         if let Some((rule, _)) = decision.deciding_rule() {
             line.push_str(",\"namespace\":");
@@ -144,6 +145,7 @@ impl DecisionLog {
         rfc3339(line, decision.wall);
         line.push('"');
         line.push_str(&self.node);
+        write_id(line, decision);
         line.push_str(",\"namespace\":");
         json_string(line, shortened(request.namespace));
         line.push_str(",\"rule\":");
@@ -173,6 +175,13 @@ impl fmt::Debug for DecisionLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecisionLog").field("lines", &self.lines).field("keys", &self.keys).finish_non_exhaustive()
     }
+}
+
+/// The id, under which responses and the admin API have the decision.
+fn write_id(line: &mut String, decision: &Decision) {
+    line.push_str(",\"id\":\"");
+    line.extend(decision.id().digits().map(char::from));
+    line.push('"');
 }
 
 /// The verdict, what decided and what was charged: the rest of a line. `place` is the request among those decided
@@ -273,7 +282,18 @@ mod tests {
         let engine = Engine::on_clock(rules, clock).with_observer(observer);
         requests.iter().for_each(|request| drop(engine.decide_now(request)));
         assert!(lines.flush(Duration::from_secs(10)));
-        std::fs::read_to_string(path).unwrap()
+        without_ids(&std::fs::read_to_string(path).unwrap())
+    }
+
+    /// Ids are random: they are checked, and cut out.
+    fn without_ids(lines: &str) -> String {
+        let without = |line: &str| {
+            let (before, rest) = line.split_once(",\"id\":\"").unwrap();
+            let (id, after) = rest.split_once('"').unwrap();
+            assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{line}");
+            format!("{before}{after}\n")
+        };
+        lines.lines().map(without).collect()
     }
 
     #[test]

@@ -4,8 +4,9 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, check, clients, completions, config, db, envoy_compat, explain, gateway, grants, keys, man, measure,
-    mode, namespaces, overrides, plans, ready, rules, serve, status, store, tokens, usage, violations, webhooks,
+    audit, bench, check, clients, completions, config, counters, db, envoy_compat, explain, gateway, grants, keys, man,
+    measure, mode, namespaces, overrides, plans, ready, rules, serve, status, store, tail, tokens, top, usage,
+    violations, webhooks, why,
 };
 use crate::exit::Exit;
 use crate::output::Output;
@@ -57,6 +58,15 @@ pub enum Command {
     Keys(keys::Command),
     /// What a client has used of every rule
     Usage(Box<usage::Args>),
+    /// Live: what is allowed and refused, by which rule and whom
+    Top(Box<top::Args>),
+    /// Why a request was allowed or refused: by the id of its decision, or by its client
+    Why(Box<why::Args>),
+    /// Live: requests that are refused
+    Tail(Box<tail::Args>),
+    /// What clients have used: reset it
+    #[command(subcommand)]
+    Counters(counters::Command),
     /// Denied requests, counted by client, rule and minute
     Violations(Box<violations::Args>),
     /// Audit log: every change, its author and its time
@@ -107,6 +117,10 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Clients(command)) => clients::run(&command, out),
         Some(Command::Keys(command)) => keys::run(&command, out),
         Some(Command::Usage(args)) => usage::run(&args, out),
+        Some(Command::Top(args)) => top::run(&args, out),
+        Some(Command::Why(args)) => why::run(&args, out),
+        Some(Command::Tail(args)) => tail::run(&args, out),
+        Some(Command::Counters(command)) => counters::run(&command, out),
         Some(Command::Violations(args)) => violations::run(&args, out),
         Some(Command::Audit(args)) => audit::run(&args, out),
         Some(Command::Tokens(command)) => tokens::run(&command, out),

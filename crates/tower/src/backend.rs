@@ -27,6 +27,13 @@ pub struct LimitQuestion<'a> {
     pub accept: &'a [u8],
 }
 
+impl LimitQuestion<'_> {
+    /// The estimates of meters, for a reservation.
+    pub(crate) fn reserved(&self) -> Vec<(String, u64)> {
+        self.request.costs.iter().map(|(meter, amount)| ((*meter).to_owned(), *amount)).collect()
+    }
+}
+
 /// The answer, or a future of it.
 pub enum Asked {
     /// Decided.

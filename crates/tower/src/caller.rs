@@ -9,53 +9,53 @@ use tollgate_core::Attribute;
 
 /// What the application has verified about a caller. Without anything, the address counts.
 #[derive(Clone, Debug, Default)]
-pub struct Caller<'a> {
+pub struct CallerAttributes<'a> {
     pub(crate) known: SmallVec<[(Attribute, Cow<'a, str>); 3]>,
     pub(crate) custom: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>,
     pub(crate) namespace: Option<Cow<'a, str>>,
 }
 
-impl<'a> Caller<'a> {
+impl<'a> CallerAttributes<'a> {
     /// Nothing is known but the address.
-    pub fn new() -> Caller<'a> {
-        Caller::default()
+    pub fn new() -> CallerAttributes<'a> {
+        CallerAttributes::default()
     }
 
     /// Its API key.
-    pub fn api_key(self, key: impl Into<Cow<'a, str>>) -> Caller<'a> {
+    pub fn api_key(self, key: impl Into<Cow<'a, str>>) -> CallerAttributes<'a> {
         self.with(Attribute::ApiKey, key)
     }
 
     /// The user.
-    pub fn user_id(self, user: impl Into<Cow<'a, str>>) -> Caller<'a> {
+    pub fn user_id(self, user: impl Into<Cow<'a, str>>) -> CallerAttributes<'a> {
         self.with(Attribute::UserId, user)
     }
 
     /// The organisation.
-    pub fn org(self, org: impl Into<Cow<'a, str>>) -> Caller<'a> {
+    pub fn org(self, org: impl Into<Cow<'a, str>>) -> CallerAttributes<'a> {
         self.with(Attribute::Org, org)
     }
 
     /// The plan.
-    pub fn tier(self, tier: impl Into<Cow<'a, str>>) -> Caller<'a> {
+    pub fn tier(self, tier: impl Into<Cow<'a, str>>) -> CallerAttributes<'a> {
         self.with(Attribute::Tier, tier)
     }
 
     /// Any of the attributes. The endpoint is that of the request, whatever is set here.
-    pub fn with(mut self, attribute: Attribute, value: impl Into<Cow<'a, str>>) -> Caller<'a> {
+    pub fn with(mut self, attribute: Attribute, value: impl Into<Cow<'a, str>>) -> CallerAttributes<'a> {
         self.known.push((attribute, value.into()));
         self
     }
 
     /// An attribute of the application's own rules.
-    pub fn attribute(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, str>>) -> Caller<'a> {
+    pub fn attribute(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, str>>) -> CallerAttributes<'a> {
         self.custom.push((name.into(), value.into()));
         self
     }
 
     /// The namespace whose rules apply.
-    pub fn namespace(self, namespace: impl Into<Cow<'a, str>>) -> Caller<'a> {
-        Caller { namespace: Some(namespace.into()), ..self }
+    pub fn namespace(self, namespace: impl Into<Cow<'a, str>>) -> CallerAttributes<'a> {
+        CallerAttributes { namespace: Some(namespace.into()), ..self }
     }
 }
 

@@ -5,14 +5,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_core::{OwnedRequest, Span};
+use tollgate_core::{DetachedRequest, Span};
 use tollgate_engine::{Decision, Engine, Reservation, Verdict, random, random_slot};
 use tollgate_render::{HeaderFields, Media, RenderConfig, ResponseOptions, write_denial, write_headers};
 use tollgate_store::Store;
 
 use crate::answer::LimitedResponse;
 use crate::backend::{Asked, LimitBackend, LimitQuestion, Limited};
-use crate::hold::{AmountsFuture, HeldAmount, HeldCharges};
+use crate::hold::{AmountsFuture, HeldAmount, HeldCharges, decided};
 
 /// An engine, and how its decisions are rendered.
 pub(crate) struct EmbeddedBackend<S> {
@@ -38,7 +38,7 @@ impl<S: Store + 'static> LimitBackend for EmbeddedBackend<S> {
                 Ok(decision) => return Asked::Now(limited(&decision, &options, &self.render, reports)),
                 Err(undecided) => {
                     let (engine, render) = (self.engine.clone(), self.render);
-                    let owned = OwnedRequest::of(&question.request);
+                    let owned = DetachedRequest::of(&question.request);
                     return Asked::Later(Box::pin(async move {
                         let lists = owned.lists();
                         let decision = engine.decide_later(&[owned.request(&lists)], undecided).await;
@@ -48,8 +48,8 @@ impl<S: Store + 'static> LimitBackend for EmbeddedBackend<S> {
             }
         }
         let (engine, render, reserves) = (self.engine.clone(), self.render, question.reserves);
-        let owned = OwnedRequest::of(&question.request);
-        Asked::Later(Box::pin(async move {
+        let owned = DetachedRequest::of(&question.request);
+        let decision = Box::pin(async move {
             let lists = owned.lists();
             let request = owned.request(&lists).holding(random_slot());
             let (decision, reservation) = match reserves {
@@ -62,7 +62,8 @@ impl<S: Store + 'static> LimitBackend for EmbeddedBackend<S> {
                 held
             });
             limited
-        }))
+        });
+        decided(decision, question.reserved())
     }
 }
 

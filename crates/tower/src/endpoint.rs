@@ -1,4 +1,4 @@
-//! What a request asks for: `METHOD /path`, by the matched route or the raw path.
+//! What a request asks for: `METHOD /path`, by the raw path or, if that is wanted, the matched route.
 
 use http::Method;
 use http::request::Parts;
@@ -7,39 +7,30 @@ use tollgate_rules::{EscapedSlash, PathError, canonical_path};
 /// How the endpoint of a request is spelled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EndpointOptions {
-    /// The raw path also where the route is known.
-    pub(crate) raw: bool,
+    /// The matched route, where it is known.
+    pub(crate) by_route: bool,
     /// The router takes letters in any case for the same.
     pub(crate) case_insensitive: bool,
-    /// The router takes `/a/` for `/a`.
-    pub(crate) ignores_trailing_slash: bool,
 }
 
 impl EndpointOptions {
     /// The endpoint, or why its path is malformed.
     pub(crate) fn endpoint(self, request: &Parts) -> Result<String, PathError> {
-        let raw = raw_path(request);
-        // Also where the route is known: routers match what they would not agree on with the server behind them.
-        canonical_path(raw, EscapedSlash::Reject)?;
+        // Also where the route is known: routers match what other servers would read in another way.
+        let path = canonical_path(raw_path(request), EscapedSlash::Reject)?;
         let method = method_of(&request.method);
-        let route = if self.raw { None } else { matched_route(request) };
-        let mut endpoint = String::with_capacity(method.len() + 1 + route.unwrap_or(raw).len());
+        let route = if self.by_route { matched_route(request) } else { None };
+        let mut endpoint = String::with_capacity(method.len() + 1 + route.map_or(path.len(), str::len));
         endpoint.push_str(method);
         endpoint.push(' ');
-        match route {
-            Some(route) => endpoint.push_str(route),
-            None => self.push_raw(raw, &mut endpoint),
+        endpoint.push_str(route.unwrap_or(&path));
+        if self.case_insensitive && route.is_none() {
+            // Escapes of letters are decoded by now.
+            if let Some(path) = endpoint.get_mut(method.len()..) {
+                path.make_ascii_lowercase();
+            }
         }
         Ok(endpoint)
-    }
-
-    fn push_raw(self, raw: &str, endpoint: &mut String) {
-        let trimmed = raw.trim_end_matches('/');
-        let path = if self.ignores_trailing_slash && !trimmed.is_empty() { trimmed } else { raw };
-        match self.case_insensitive {
-            true => endpoint.extend(path.chars().map(|letter| letter.to_ascii_lowercase())),
-            false => endpoint.push_str(path),
-        }
     }
 }
 

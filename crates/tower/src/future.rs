@@ -16,7 +16,7 @@ use crate::answer::LimitedResponse;
 use crate::backend::{Asked, Limited};
 use crate::body::LimitedBody;
 use crate::hold::{HoldGuard, UsedAmounts};
-use crate::shared::{Admission, LayerShared, RequestFacts};
+use crate::shared::{LayerShared, LayerStep, LimitFacts};
 
 pin_project_lite::pin_project! {
     /// One request through the layer.
@@ -37,7 +37,7 @@ pin_project_lite::pin_project! {
         Asking {
             decision: Pin<Box<dyn Future<Output = Limited> + Send>>,
             held_back: Option<HeldBack<S, B>>,
-            facts: RequestFacts,
+            facts: LimitFacts,
         },
         /// Waits for its turn in a queue.
         Delayed {
@@ -68,10 +68,10 @@ where
         let admission = shared.admit(&parts);
         let held_back = HeldBack { service, request: Request::from_parts(parts, body) };
         let state = match admission {
-            Admission::Skipped => held_back.pass(None, None),
-            Admission::Refused(response) => LimitState::Refused { response: Some(response) },
-            Admission::Asked(Asked::Now(limited), facts) => shared.continue_with(limited, held_back, &facts),
-            Admission::Asked(Asked::Later(decision), facts) => {
+            LayerStep::Skipped => held_back.pass(None, None),
+            LayerStep::Refused(response) => LimitState::Refused { response: Some(response) },
+            LayerStep::Asked(Asked::Now(limited), facts) => shared.continue_with(limited, held_back, &facts),
+            LayerStep::Asked(Asked::Later(decision), facts) => {
                 LimitState::Asking { decision, held_back: Some(held_back), facts }
             }
         };
@@ -94,7 +94,7 @@ impl LayerShared {
         &self,
         limited: Limited,
         held_back: HeldBack<S, B>,
-        facts: &RequestFacts,
+        facts: &LimitFacts,
     ) -> LimitState<S, B, S::Future>
     where
         S: Service<Request<B>>,

@@ -18,11 +18,11 @@ use tower_service::Service;
 
 use crate::backend::LimitBackend;
 use crate::body::LimitedBody;
-use crate::caller::Caller;
+use crate::caller::CallerAttributes;
 use crate::embedded::EmbeddedBackend;
 use crate::event::LimitEvent;
 use crate::future::LimitFuture;
-use crate::shared::{LayerShared, MeterAmounts};
+use crate::shared::{LayerShared, LimitAmounts};
 
 /// Limits the requests of the service below it. Cheap to clone: routes may have clones with other settings over one engine
 /// or client.
@@ -54,7 +54,7 @@ impl TollgateLayer {
     /// What the application has verified about a caller, beside its address.
     pub fn identify<F>(self, identify: F) -> TollgateLayer
     where
-        F: for<'a> Fn(&'a Parts) -> Caller<'a> + Send + Sync + 'static,
+        F: for<'a> Fn(&'a Parts) -> CallerAttributes<'a> + Send + Sync + 'static,
     {
         self.with(|shared| shared.identify = Some(Arc::new(identify)))
     }
@@ -85,7 +85,7 @@ impl TollgateLayer {
     /// response at all keeps the estimates.
     pub fn settle<F>(self, settle: F) -> TollgateLayer
     where
-        F: Fn(&http::response::Parts) -> MeterAmounts + Send + Sync + 'static,
+        F: Fn(&http::response::Parts) -> LimitAmounts + Send + Sync + 'static,
     {
         self.with(|shared| shared.settle = Some(Arc::new(settle)))
     }
@@ -113,19 +113,16 @@ impl TollgateLayer {
         self.with(|shared| shared.on_denied = Some(Arc::new(respond)))
     }
 
-    /// Asks for the raw path also where axum knows the route: for rules about single resources.
-    pub fn raw_paths(self) -> TollgateLayer {
-        self.with(|shared| shared.endpoints.raw = true)
+    /// Asks for the matched route (`GET /api/orders/{id}`) where axum knows it: rules then name routes, not paths. A layer
+    /// knows the route if it is that of a route or of the router that has it, not of one around it.
+    pub fn by_route(self) -> TollgateLayer {
+        self.with(|shared| shared.endpoints.by_route = true)
     }
 
-    /// The router takes letters of a path in any case for the same: raw paths are asked for in lower case.
+    /// The router takes letters of a path in any case for the same: paths are asked for in lower case, and rules are
+    /// written in it.
     pub fn case_insensitive_paths(self) -> TollgateLayer {
         self.with(|shared| shared.endpoints.case_insensitive = true)
-    }
-
-    /// The router takes `/a/` for `/a`: so do raw paths.
-    pub fn ignore_trailing_slash(self) -> TollgateLayer {
-        self.with(|shared| shared.endpoints.ignores_trailing_slash = true)
     }
 
     fn with(self, change: impl FnOnce(&mut LayerShared)) -> TollgateLayer {
@@ -136,21 +133,21 @@ impl TollgateLayer {
 }
 
 impl<S> Layer<S> for TollgateLayer {
-    type Service = TollgateService<S>;
+    type Service = LimitedService<S>;
 
-    fn layer(&self, inner: S) -> TollgateService<S> {
-        TollgateService { inner, shared: self.0.clone() }
+    fn layer(&self, inner: S) -> LimitedService<S> {
+        LimitedService { inner, shared: self.0.clone() }
     }
 }
 
 /// A service whose requests are limited.
 #[derive(Clone)]
-pub struct TollgateService<S> {
+pub struct LimitedService<S> {
     inner: S,
     shared: Arc<LayerShared>,
 }
 
-impl<S, B, R> Service<Request<B>> for TollgateService<S>
+impl<S, B, R> Service<Request<B>> for LimitedService<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
 {
@@ -176,8 +173,8 @@ impl fmt::Debug for TollgateLayer {
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for TollgateService<S> {
+impl<S: fmt::Debug> fmt::Debug for LimitedService<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TollgateService").field("inner", &self.inner).finish_non_exhaustive()
+        f.debug_struct("LimitedService").field("inner", &self.inner).finish_non_exhaustive()
     }
 }

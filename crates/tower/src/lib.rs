@@ -24,21 +24,22 @@
 //! application has verified is added by [`identify`](TollgateLayer::identify):
 //!
 //! ```
-//! # use tollgate_tower::{Caller, Engine, TollgateLayer, rules_from_yaml};
+//! # use tollgate_tower::{CallerAttributes, Engine, TollgateLayer, rules_from_yaml};
 //! # let engine = Engine::in_memory(rules_from_yaml("rules: [{ key_by: api_key, limit: { requests: 9, window: 1s } }]").unwrap());
 //! #[derive(Clone)]
 //! struct Account { id: String, plan: String } // an extension that the authentication before this layer sets
 //! let limits = TollgateLayer::embedded(engine).identify(|request| match request.extensions.get::<Account>() {
-//!     Some(account) => Caller::new().user_id(&account.id).tier(&account.plan),
-//!     None => Caller::new(), // the address
+//!     Some(account) => CallerAttributes::new().user_id(&account.id).tier(&account.plan),
+//!     None => CallerAttributes::new(), // the address
 //! });
 //! ```
 //!
 //! # What it asks for
 //!
-//! The endpoint is the method and the matched route (`GET /api/orders/{id}`) where axum knows it, with the prefix of routers
-//! that it is nested in; otherwise the raw path. `HEAD` counts as `GET`. A path that a server could read in two ways
-//! (`/a%2Fb`, `/../x`) is answered 400 and never passed on, whatever the router makes of it.
+//! The endpoint is the method and the path as the server received it (`GET /api/orders/7`), with the prefix of routers that it
+//! is nested in, made canonical; or by [`by_route`](TollgateLayer::by_route) the route that matched. `HEAD` counts as `GET`. A
+//! path that servers could read in two ways (`/a%2Fb`, `/../x`) is answered 400 and never passed on, whatever the router
+//! makes of it.
 //!
 //! # Costs
 //!
@@ -46,6 +47,12 @@
 //! [`costs`](TollgateLayer::costs) reserves amounts of other meters before the handler runs, and the handler settles what it
 //! used by an extension of its response, [`UsedAmounts`]. Slots of concurrency rules are held until the response body has
 //! ended. A request that is dropped at any time settles its reservation and returns its slot.
+
+/// Compiles and runs the Rust examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/library.md")]
+#[doc = include_str!("../../../docs/guide/axum.md")]
+struct Pages;
 
 mod answer;
 mod backend;
@@ -65,16 +72,16 @@ mod shared;
 pub use answer::LimitedResponse;
 pub use backend::{Asked, LimitBackend, LimitQuestion, Limited};
 pub use body::LimitedBody;
-pub use caller::{Caller, PeerAddress};
+pub use caller::{CallerAttributes, PeerAddress};
 pub use event::LimitEvent;
 pub use future::LimitFuture;
 pub use hold::{AmountsFuture, HeldAmount, HeldCharges, UsedAmounts};
-pub use layer::{TollgateLayer, TollgateService};
-pub use shared::MeterAmounts;
+pub use layer::{LimitedService, TollgateLayer};
+pub use shared::LimitAmounts;
 
 #[cfg(feature = "client")]
 pub use tollgate_client as client;
-pub use tollgate_core::{Attribute, ManualClock, OwnedRequest, Request, Span, Time};
+pub use tollgate_core::{Attribute, DetachedRequest, ManualClock, Request, Span, Time};
 pub use tollgate_engine::{self as engine, Engine, rules_from_yaml};
 pub use tollgate_render::{HeaderStyles, RenderConfig};
 pub use tollgate_rules::address::Cidr;

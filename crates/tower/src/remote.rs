@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue};
-use tollgate_client::{CallError, CheckAnswer, Client, RemoteDecision, RemoteReservation};
-use tollgate_core::OwnedRequest;
+use tollgate_client::{CallError, Client, HttpDecision, RemoteDecision, RemoteReservation};
+use tollgate_core::DetachedRequest;
 
 use crate::answer::LimitedResponse;
 use crate::backend::{Asked, LimitBackend, LimitQuestion, Limited};
-use crate::hold::{AmountsFuture, HeldAmount, HeldCharges};
+use crate::hold::{AmountsFuture, HeldAmount, HeldCharges, decided};
 
 /// The client of a server.
 pub(crate) struct RemoteBackend {
@@ -20,8 +20,8 @@ pub(crate) struct RemoteBackend {
 impl LimitBackend for RemoteBackend {
     fn ask(&self, question: &LimitQuestion<'_>) -> Asked {
         let (client, reserves) = (self.client.clone(), question.reserves);
-        let owned = OwnedRequest::of(&question.request);
-        Asked::Later(Box::pin(async move {
+        let owned = DetachedRequest::of(&question.request);
+        let decision = Box::pin(async move {
             let lists = owned.lists();
             let request = owned.request(&lists);
             let answered = match reserves {
@@ -41,14 +41,18 @@ impl LimitBackend for RemoteBackend {
                     ..Limited::default()
                 },
             }
-        }))
+        });
+        match reserves {
+            true => decided(decision, question.reserved()),
+            false => Asked::Later(decision),
+        }
     }
 }
 
 fn limited(
     client: &Client,
     decision: RemoteDecision,
-    answer: Option<CheckAnswer>,
+    answer: Option<HttpDecision>,
     reservation: Option<RemoteReservation>,
 ) -> Limited {
     let response = match answer {
@@ -70,8 +74,8 @@ fn limited(
 }
 
 /// As the server wrote it.
-fn passed_on(answer: CheckAnswer) -> LimitedResponse {
-    let CheckAnswer { status, mut fields, content_type, body } = answer;
+fn passed_on(answer: HttpDecision) -> LimitedResponse {
+    let HttpDecision { status, mut fields, content_type, body } = answer;
     if let Some(content_type) = content_type {
         fields.push((CONTENT_TYPE, content_type));
         fields.push((CACHE_CONTROL, HeaderValue::from_static("no-store")));

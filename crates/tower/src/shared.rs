@@ -15,45 +15,52 @@ use tollgate_rules::client_address::ProxyTrust;
 
 use crate::answer::LimitedResponse;
 use crate::backend::{Asked, LimitBackend, LimitQuestion, Limited};
-use crate::caller::{Caller, peer_of};
+use crate::caller::{CallerAttributes, peer_of};
 use crate::endpoint::EndpointOptions;
 use crate::event::LimitEvent;
 use crate::grpc::{grpc_refusal, is_grpc};
 
 /// Amounts by meter.
-pub type MeterAmounts = Vec<(Cow<'static, str>, u64)>;
+pub type LimitAmounts = Vec<(Cow<'static, str>, u64)>;
 
-type Identify = dyn for<'a> Fn(&'a Parts) -> Caller<'a> + Send + Sync;
+/// What the application supplies.
+type IdentifyFn = Arc<dyn for<'a> Fn(&'a Parts) -> CallerAttributes<'a> + Send + Sync>;
+type CostFn = Arc<dyn Fn(&Parts) -> u64 + Send + Sync>;
+type CostsFn = Arc<dyn Fn(&Parts) -> LimitAmounts + Send + Sync>;
+type SettleFn = Arc<dyn Fn(&http::response::Parts) -> LimitAmounts + Send + Sync>;
+type SkipFn = Arc<dyn Fn(&Parts) -> bool + Send + Sync>;
+type DecisionHook = Arc<dyn Fn(&LimitEvent<'_>) + Send + Sync>;
+type DenialFn = Arc<dyn Fn(Response<Full<Bytes>>) -> Response<Full<Bytes>> + Send + Sync>;
 
 /// The settings of a layer.
 #[derive(Clone)]
 pub(crate) struct LayerShared {
     pub(crate) backend: Arc<dyn LimitBackend>,
-    pub(crate) identify: Option<Arc<Identify>>,
+    pub(crate) identify: Option<IdentifyFn>,
     pub(crate) trust: ProxyTrust,
     pub(crate) endpoints: EndpointOptions,
-    pub(crate) cost: Option<Arc<dyn Fn(&Parts) -> u64 + Send + Sync>>,
-    pub(crate) costs: Option<Arc<dyn Fn(&Parts) -> MeterAmounts + Send + Sync>>,
-    pub(crate) settle: Option<Arc<dyn Fn(&http::response::Parts) -> MeterAmounts + Send + Sync>>,
-    pub(crate) skip: Option<Arc<dyn Fn(&Parts) -> bool + Send + Sync>>,
+    pub(crate) cost: Option<CostFn>,
+    pub(crate) costs: Option<CostsFn>,
+    pub(crate) settle: Option<SettleFn>,
+    pub(crate) skip: Option<SkipFn>,
     pub(crate) shadow: bool,
-    pub(crate) hook: Option<Arc<dyn Fn(&LimitEvent<'_>) + Send + Sync>>,
-    pub(crate) on_denied: Option<Arc<dyn Fn(Response<Full<Bytes>>) -> Response<Full<Bytes>> + Send + Sync>>,
+    pub(crate) hook: Option<DecisionHook>,
+    pub(crate) on_denied: Option<DenialFn>,
 }
 
 /// What becomes of a request.
-pub(crate) enum Admission {
+pub(crate) enum LayerStep {
     /// It is not limited.
     Skipped,
     /// It is answered here.
     Refused(Box<Response<Full<Bytes>>>),
     /// It was asked about.
-    Asked(Asked, RequestFacts),
+    Asked(Asked, LimitFacts),
 }
 
 /// What is still needed of a request when its decision is there.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestFacts {
+pub(crate) struct LimitFacts {
     /// For the event; empty if no one is told.
     endpoint: String,
     is_grpc: bool,
@@ -80,17 +87,17 @@ impl LayerShared {
     }
 
     /// Asks about a request.
-    pub(crate) fn admit(&self, request: &Parts) -> Admission {
+    pub(crate) fn admit(&self, request: &Parts) -> LayerStep {
         if self.skip.as_ref().is_some_and(|skip| skip(request)) {
-            return Admission::Skipped;
+            return LayerStep::Skipped;
         }
-        let mut facts = RequestFacts { endpoint: String::new(), is_grpc: is_grpc(request) };
+        let mut facts = LimitFacts { endpoint: String::new(), is_grpc: is_grpc(request) };
         let endpoint = match self.endpoints.endpoint(request) {
             Ok(endpoint) => endpoint,
             Err(error) => {
                 let message = error.to_string();
                 let problem = LimitedResponse::problem(400, error.code(), "The request is not valid", &message);
-                return Admission::Refused(Box::new(self.refuse(problem, "malformed", None, &facts)));
+                return LayerStep::Refused(Box::new(self.refuse(problem, "malformed", None, &facts)));
             }
         };
         let caller = self.identify.as_ref().map(|identify| identify(request)).unwrap_or_default();
@@ -102,16 +109,16 @@ impl LayerShared {
                 "Internal server error",
                 "The application does not know who is asking.",
             );
-            return Admission::Refused(Box::new(self.refuse(problem, "malformed", None, &facts)));
+            return LayerStep::Refused(Box::new(self.refuse(problem, "malformed", None, &facts)));
         }
         let asked = self.ask(request, &endpoint, &caller, address);
         if self.hook.is_some() {
             facts.endpoint = endpoint;
         }
-        Admission::Asked(asked, facts)
+        LayerStep::Asked(asked, facts)
     }
 
-    fn ask(&self, parts: &Parts, endpoint: &str, caller: &Caller<'_>, address: Option<IpAddr>) -> Asked {
+    fn ask(&self, parts: &Parts, endpoint: &str, caller: &CallerAttributes<'_>, address: Option<IpAddr>) -> Asked {
         let address = address.map(|address| address.to_string());
         let custom: SmallVec<[(&str, &str); 4]> =
             caller.custom.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
@@ -149,7 +156,7 @@ impl LayerShared {
     }
 
     /// Whether the request is passed on. Reports the decision.
-    pub(crate) fn judge(&self, limited: &Limited, facts: &RequestFacts) -> bool {
+    pub(crate) fn judge(&self, limited: &Limited, facts: &LimitFacts) -> bool {
         // A malformed request is not one that a limit would have refused.
         let shadow = !limited.allowed && self.shadow && limited.mode != "malformed";
         if limited.allowed || shadow {
@@ -165,7 +172,7 @@ impl LayerShared {
         response: LimitedResponse,
         mode: &str,
         rule: Option<&str>,
-        facts: &RequestFacts,
+        facts: &LimitFacts,
     ) -> Response<Full<Bytes>> {
         self.report(false, false, mode, rule, facts, Some(response.status));
         let mut response = response.into_response();
@@ -184,7 +191,7 @@ impl LayerShared {
         shadow: bool,
         mode: &str,
         rule: Option<&str>,
-        facts: &RequestFacts,
+        facts: &LimitFacts,
         status: Option<u16>,
     ) {
         if let Some(hook) = &self.hook {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::head::HttpError;
-use crate::interim::InterimQueue;
+use crate::interim_queue::InterimQueue;
 use crate::tunnel::Tunnel;
 
 /// The state of the current message. Its body is not read before a handler asks for it.

@@ -36,6 +36,7 @@ mod handler;
 pub mod head;
 mod head_checks;
 mod interim;
+mod interim_queue;
 mod metrics;
 mod protocol;
 mod received_body;

@@ -15,6 +15,7 @@ import (
 
 // New makes a limiter, whose Middleware is for Use.
 func New(client *tollgate.Client, options httplimit.Options) (*httplimit.Limiter, error) {
+	options.RefuseEmptySegments = true // {id} matches nothing, too
 	return httplimit.New(client, options)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-chi/chi/v5"
@@ -114,11 +115,12 @@ func fail(http.ResponseWriter, *http.Request) { panic("this handler fails") }
 
 func health(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
 
-// complete uses 30 tokens, whatever was asked for, and fails for "fail".
+// complete uses as many tokens as its path says, and fails for "fail".
 func complete(w http.ResponseWriter, tokens string) {
-	if tokens == "fail" {
-		panic("this handler fails")
+	used, err := strconv.ParseUint(tokens, 10, 32)
+	if err != nil {
+		panic(err)
 	}
-	w.Header().Set("X-Tokens", "30")
-	fmt.Fprint(w, `{"tokens":30}`)
+	w.Header().Set("X-Tokens", strconv.FormatUint(used, 10))
+	fmt.Fprintf(w, `{"tokens":%d}`, used)
 }

@@ -17,6 +17,7 @@ import (
 
 // New makes a handler for Use.
 func New(client *tollgate.Client, options httplimit.Options) (gin.HandlerFunc, error) {
+	options.RefuseEmptySegments = true // :id matches nothing, too
 	limiter, err := httplimit.New(client, options)
 	if err != nil {
 		return nil, err

@@ -99,6 +99,9 @@ func (p *Pass) Finish(result Result) {
 }
 
 func (l *Limiter) ask(r *http.Request) (*tollgate.Decision, error) {
+	if problem := ambiguous(r.URL.EscapedPath(), l.options.RefuseEmptySegments); problem != nil {
+		return nil, problem
+	}
 	request := l.Fields(r)
 	if l.options.Settle != nil && request.Costs != nil {
 		return l.client.ReserveForUser(r.Context(), request)

@@ -31,6 +31,9 @@ type Options struct {
 	TrustedProxies []string
 	// CaseInsensitivePaths is for routers that fold case. Write rules in lower case.
 	CaseInsensitivePaths bool
+	// RefuseEmptySegments answers 400 to paths such as /a//b: for routers that take nothing for a segment, and would run
+	// the handler of /a/{id}/b, whereas Tollgate reads /a/b. chilimit and ginlimit set it.
+	RefuseEmptySegments bool
 	// Endpoint replaces "METHOD /path", for example by the template of the route.
 	Endpoint func(*http.Request) string
 }
@@ -62,6 +65,29 @@ func endpoint(r *http.Request, foldCase bool) string {
 		path = folded(path)
 	}
 	return method + " " + path
+}
+
+// ambiguous says what is wrong with a path that the router and Tollgate would read differently.
+//
+// Tollgate resolves dot segments. A router does not, or answers by a redirect: chi and gin run the handler of
+// /files/* for /files/../x, and ServeMux does for /files/%2e%2e/x. Browsers and clients resolve them before they send.
+func ambiguous(path string, refuseEmpty bool) *tollgate.APIError {
+	segments := strings.Split(path, "/")
+	for index, segment := range segments {
+		switch strings.ReplaceAll(strings.ToLower(segment), "%2e", ".") {
+		case ".", "..":
+			return malformed("path_dot_segment", "the path has a dot segment, which servers read differently")
+		case "":
+			if refuseEmpty && index > 0 && index < len(segments)-1 {
+				return malformed("path_empty_segment", "the path has an empty segment, which servers read differently")
+			}
+		}
+	}
+	return nil
+}
+
+func malformed(code, detail string) *tollgate.APIError {
+	return &tollgate.APIError{Status: http.StatusBadRequest, Code: code, Detail: detail, Field: "endpoint"}
 }
 
 // folded makes letters lower case, escaped ones too.

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from fastapi import FastAPI
 
-from tollgate import AsyncClient, Incoming
+from tollgate import Incoming
 from tollgate.asgi import RateLimitMiddleware
 
 # A stand-in for the table in which an application looks its keys up.
@@ -17,14 +17,14 @@ KEYS: Dict[str, Dict[str, Any]] = {
 
 
 def identify(request: Incoming) -> Dict[str, Any]:
-    """Only keys that are known name a client; everyone else is an address."""
+    """Only keys that are known name a client; every other caller is an address."""
     return KEYS.get(request.header("X-API-Key") or "", {})
 
 
 app = FastAPI()
 app.add_middleware(
     RateLimitMiddleware,
-    client=AsyncClient(fallback="100/1m"),
+    fallback="100/1m",  # in this process, while there is no answer
     identify=identify,
     skip=lambda request: request.path == "/health",
 )

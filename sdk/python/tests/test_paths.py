@@ -9,10 +9,10 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
-from tollgate import AsyncClient, Client, Incoming
+from tollgate import AsyncClient, Client, Incoming, InvalidPath
 from tollgate.address import TrustedProxies
 from tollgate.asgi import RateLimitMiddleware as AsgiMiddleware
-from tollgate.incoming import path_of
+from tollgate.incoming import path_of, refuse_dot_segments
 from tollgate.wsgi import RateLimitMiddleware as WsgiMiddleware
 
 from .fake_server import FakeServer, answering, response
@@ -51,6 +51,13 @@ class RawPathTest(unittest.TestCase):
             return Incoming("HEAD", path, None, [], None).endpoint(fold_case=True)
 
         self.assertEqual(folded("/%41PI/Orders/%2f%5A"), "GET /api/orders/%2fz")
+
+    def test_dot_segments_that_the_router_keeps_are_refused(self) -> None:
+        for path in ("/files/../x", "/files/%2e%2E/x", "/./x", "/x/.", "/x/.%2e"):
+            with self.subTest(path), self.assertRaises(InvalidPath):
+                refuse_dot_segments(f"GET {path}")
+        for path in ("/files/...", "/.well-known/x", "/a..b", "/x.", "/"):
+            refuse_dot_segments(f"GET {path}")
 
     def test_a_header_that_is_there_twice_is_none(self) -> None:
         def key(*values: str) -> Optional[str]:
@@ -145,7 +152,7 @@ class AsgiTest(unittest.IsolatedAsyncioTestCase):
             client = AsyncClient(server.url, timeout=30)
             sent = await _call(AsgiMiddleware(_pass, client=client), "/feed", type="websocket")
             self.assertEqual([message["type"] for message in sent], ["websocket.close"])
-            extensions = {"websocket.http.response": {}}
+            extensions: Dict[str, Any] = {"websocket.http.response": {}}
             app = AsgiMiddleware(_pass, client=client)
             sent = await _call(app, "/feed", type="websocket", extensions=extensions)
             self.assertEqual((sent[0]["type"], sent[0]["status"]), ("websocket.http.response.start", 429))
@@ -177,6 +184,9 @@ class WsgiTest(unittest.TestCase):
 
     def test_without_a_raw_path_the_decoded_one_is_escaped(self) -> None:
         self.assertEqual(self.asked(PATH_INFO="/caf\xc3\xa9/a b"), ["GET /caf%C3%A9/a%20b"])
+
+    def test_a_path_with_dot_segments_is_answered_400_and_not_asked_about(self) -> None:
+        self.assertEqual(self.asked(PATH_INFO="/files/../x"), [])
 
     def test_an_empty_path_is_the_root(self) -> None:
         self.assertEqual(self.asked(PATH_INFO=""), ["GET /"])

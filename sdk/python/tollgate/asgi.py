@@ -14,9 +14,10 @@ from typing import Any, AsyncIterator, Awaitable, Callable, List, MutableMapping
 from .aio import AsyncClient, finish
 from .decision import Answer, Decision
 from .errors import InvalidPath, TollgateError
-from .guard import FAILED, Costs, Guard, Result, delay_seconds, fields_to_add
-from .incoming import Incoming, path_of
+from .guard import FAILED, Costs, Guard, Result, client_options, delay_seconds, fields_to_add
+from .incoming import Incoming, path_of, refuse_dot_segments
 from .request import RequestFields
+from .settings import Settings
 
 _LOG = logging.getLogger("tollgate")
 # As Starlette types them, without needing it.
@@ -27,11 +28,14 @@ App = Callable[[Any, Receive, Send], Awaitable[None]]
 
 
 class RateLimitMiddleware:
-    """Asks before every request and WebSocket handshake. Options are those of `Guard`; `identify` may be async."""
+    """Asks before every request and WebSocket handshake.
+
+    Options are those of `Guard`, where `identify` may be async, and, in place of a client, its settings.
+    """
 
     def __init__(self, app: App, /, client: Optional[AsyncClient] = None, **options: Any) -> None:
         self._app = app
-        self._client = client or AsyncClient()
+        self._client = client or AsyncClient.from_settings(Settings(**client_options(options)))
         self._guard = Guard(**options)
         self._proxies = self._guard.proxies()
 
@@ -92,6 +96,7 @@ class RateLimitMiddleware:
 async def ask_async(client: AsyncClient, guard: Guard, fields: RequestFields) -> Union[Decision, InvalidPath]:
     """The decision about a request, or why its path is malformed."""
     try:
+        refuse_dot_segments(fields.get("endpoint", ""))
         if guard.reserves(fields):
             return await client.reserve_for_user(fields)
         return await client.check_for_user(fields)

@@ -1,6 +1,6 @@
 """Middleware for Django, under WSGI and ASGI: `"tollgate.django.RateLimitMiddleware"` in `MIDDLEWARE`.
 
-Its options, those of `Guard`, are in the setting `TOLLGATE`; those of the client too, as `"client": {"timeout": 0.1}`.
+Its options are in the setting `TOLLGATE`: those of `Guard`, and those of the client, such as `"fallback": "100/1m"`.
 `identify` gets Django's request as `request.native`; it sees the user if the middleware stands below
 `AuthenticationMiddleware`.
 """
@@ -23,8 +23,9 @@ from .asgi import ask_async, settled
 from .client import Client
 from .decision import Answer, Decision
 from .errors import InvalidPath
-from .guard import FAILED, Guard, Result, delay_seconds, fields_to_add
+from .guard import FAILED, Guard, Result, client_options, delay_seconds, fields_to_add
 from .incoming import Incoming, path_of
+from .settings import Settings
 from .wsgi import ask, raw_target, settlement
 
 GetResponse = Callable[[HttpRequest], Any]
@@ -38,13 +39,13 @@ class RateLimitMiddleware:
 
     def __init__(self, get_response: GetResponse) -> None:
         options = dict(getattr(settings, "TOLLGATE", {}))
-        client = options.pop("client", {})
+        client = Settings(**client_options(options))
         self._get_response = get_response
         self._guard = Guard(**options)
         self._proxies = self._guard.proxies()
         self._is_async = iscoroutinefunction(get_response)
-        self._client = Client(**client) if not self._is_async else None
-        self._async_client = AsyncClient(**client) if self._is_async else None
+        self._client = Client.from_settings(client) if not self._is_async else None
+        self._async_client = AsyncClient.from_settings(client) if self._is_async else None
         if self._is_async:
             markcoroutinefunction(self)
 

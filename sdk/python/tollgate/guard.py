@@ -6,7 +6,7 @@ The adapters (`asgi`, `wsgi`, `django`) read requests and write responses; every
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from .address import TrustedProxies
@@ -15,6 +15,7 @@ from .errors import InvalidPath
 from .incoming import Incoming
 from .local_decisions import bad_path
 from .request import RequestFields
+from .settings import Settings
 
 _LOG = logging.getLogger("tollgate")
 Costs = Mapping[str, int]
@@ -120,6 +121,12 @@ class Guard:
         except Exception:
             _LOG.exception("settle failed: the reserved amounts stay charged")
             return None
+
+
+def client_options(options: Dict[str, Any]) -> Dict[str, Any]:
+    """Takes those options that are settings of the client out of those of the middleware."""
+    names = [setting.name for setting in fields(Settings) if setting.name in options]
+    return {name: options.pop(name) for name in names}
 
 
 def fields_to_add(decision: Union[Decision, InvalidPath], shadow: bool) -> Sequence[Tuple[str, str]]:

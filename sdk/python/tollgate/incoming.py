@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, List, Optional, Tuple
 from urllib.parse import quote, unquote_to_bytes
 
+from .errors import InvalidPath
+
 _SCHEME_AND_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 # What may stand in a path as it is; `%` only where it came from the wire.
 _PATH_CHARS = "/:@!$&'()*+,;=-._~"
+_DOT = re.compile("%2[Ee]")
 _ESCAPED_LETTER = re.compile("%([46][1-9A-Fa-f]|[57][0-9Aa])")
 
 
@@ -61,3 +64,16 @@ def path_of(raw: Optional[bytes], decoded: bytes, reading: Callable[[bytes], byt
 def _absolute(path: str) -> str:
     match = _SCHEME_AND_HOST.match(path)
     return (path[match.end() :] or "/") if match else path
+
+
+def refuse_dot_segments(endpoint: str) -> None:
+    """Raises for a path with `.` or `..` as a segment, escaped or not.
+
+    Tollgate resolves them. The router does not, or the path would not have them any more: `/files/../x` runs the
+    handler of `/files/{path}`, and would be limited as `/x`. Browsers and clients resolve them before they send.
+    """
+    path = endpoint.partition(" ")[2].partition("?")[0]
+    if any(_DOT.sub(".", segment) in (".", "..") for segment in path.split("/")):
+        raise InvalidPath(
+            400, "path_dot_segment", "the path has a dot segment, which servers read differently", "endpoint"
+        )

@@ -92,6 +92,6 @@ class Limit:
         return outcome, now_ns + outcome.reset_after_ns
 
     def _ahead(self, full_at_ns: Optional[int], now_ns: int) -> int:
-        # A clock that stepped back makes nobody wait for longer than one full bucket.
+        # A clock that stepped back makes no caller wait for longer than one full bucket.
         bound = self.interval_ns * self.capacity
         return 0 if full_at_ns is None else max(0, min(full_at_ns - now_ns, bound))

@@ -13,7 +13,7 @@ from .limit import Limit
 class Pacer:
     """A limit of this process that callers wait for. Threads and tasks may share it.
 
-    Every caller takes its place when it asks, so that nobody is overtaken and nothing has to be woken.
+    Every caller takes its place when it asks, so that none is overtaken and nothing has to be woken.
     """
 
     def __init__(

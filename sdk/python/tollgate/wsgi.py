@@ -13,9 +13,10 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from .client import Client
 from .decision import Answer, Decision
 from .errors import InvalidPath, TollgateError
-from .guard import FAILED, Guard, Result, delay_seconds, fields_to_add
-from .incoming import Incoming, path_of
+from .guard import FAILED, Guard, Result, client_options, delay_seconds, fields_to_add
+from .incoming import Incoming, path_of, refuse_dot_segments
 from .request import RequestFields
+from .settings import Settings
 
 _LOG = logging.getLogger("tollgate")
 Environ = Dict[str, Any]
@@ -24,11 +25,11 @@ App = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 class RateLimitMiddleware:
-    """Asks before every request. Options are those of `Guard`."""
+    """Asks before every request. Options are those of `Guard` and, in place of a client, its settings."""
 
     def __init__(self, app: App, /, client: Optional[Client] = None, **options: Any) -> None:
         self._app = app
-        self._client = client or Client()
+        self._client = client or Client.from_settings(Settings(**client_options(options)))
         self._guard = Guard(**options)
         self._proxies = self._guard.proxies()
 
@@ -90,6 +91,7 @@ class _Settling:
 def ask(client: Client, guard: Guard, fields: RequestFields) -> Union[Decision, InvalidPath]:
     """The decision about a request, or why its path is malformed."""
     try:
+        refuse_dot_segments(fields.get("endpoint", ""))
         return client.reserve_for_user(fields) if guard.reserves(fields) else client.check_for_user(fields)
     except InvalidPath as error:
         return error

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clientAddress, parseAddress, parseNetwork } from "#dist/middleware/address.js";
-import { endpointOf, foldCase, pathOf } from "#dist/middleware/path.js";
+import { endpointOf, foldCase, hasDotSegment, pathOf } from "#dist/middleware/path.js";
 import { tollgate } from "tollgate/next";
 
 test("addresses have one spelling, and nothing else is one", () => {
@@ -56,6 +56,11 @@ test("folding reaches escaped letters, and letters that fold to ASCII", () => {
   assert.equal(foldCase("/API/%4Frders/%C3%89"), "/api/orders/%c3%a9");
   assert.equal(foldCase("/%E2%84%AAey"), "/key"); // the sign of kelvin
   assert.equal(foldCase("/a%2Fb%zz%FF"), "/a%2fb%zz%ff");
+});
+
+test("dot segments are found in every spelling", () => {
+  for (const path of ["/a/.", "/a/..", "/./a", "/a/%2e%2E/b", "/a/.%2e", ".."]) assert.ok(hasDotSegment(path), path);
+  for (const path of ["/a/...", "/a.b", "/a/.b", "/a/b.", "/a/..;x", "/%2e%2e%2e", "/"]) assert.ok(!hasDotSegment(path), path);
 });
 
 test("Next's middleware wants to know who is asking", () => {

@@ -6,6 +6,7 @@ mod grants;
 mod overrides;
 mod responses;
 mod rules;
+mod traffic;
 mod webhooks;
 
 pub(super) use builders::reference;
@@ -22,6 +23,7 @@ pub(super) fn all() -> Map<String, Value> {
         api_keys::schemas(),
         webhooks::schemas(),
         responses::schemas(),
+        traffic::schemas(),
     ];
     for (name, schema) in schemas.concat() {
         all.insert(name.to_owned(), schema);

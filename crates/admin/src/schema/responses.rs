@@ -4,8 +4,20 @@ use serde_json::{Value, json};
 
 use super::builders::{self, answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
-const KINDS: &[&str] =
-    &["rule", "override", "grant", "rule_mode", "client", "plan", "namespace", "token", "key", "mode", "everything"];
+const KINDS: &[&str] = &[
+    "rule",
+    "override",
+    "grant",
+    "rule_mode",
+    "client",
+    "plan",
+    "namespace",
+    "token",
+    "key",
+    "mode",
+    "counter",
+    "everything",
+];
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [changes(), history(), violations(), usage(), server(), vec![("Problem", problem())]].concat()

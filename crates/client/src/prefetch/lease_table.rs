@@ -21,6 +21,8 @@ struct KeyLease {
     held: Option<HeldUnits>,
     /// Units of the next refill.
     size: u64,
+    /// The last refill was refused: the size is what there may be room for.
+    was_refused: bool,
     /// There while a refill is under way, with its beginning; dropped when it has ended.
     refilling: Option<(watch::Sender<()>, Time)>,
     /// A refusal or a failure that still holds.
@@ -42,7 +44,7 @@ struct HeldUnits {
     spent: u64,
     taken_at: Time,
     /// As the server decided, for what callers see.
-    decision: RemoteDecision,
+    decision: Box<RemoteDecision>,
 }
 
 /// What follows for a request.
@@ -60,8 +62,8 @@ pub(super) enum LeaseStep {
 }
 
 /// How a refill ended.
-pub(super) enum Refill {
-    Answered { receipt: Option<String>, holds_slot: bool, decision: RemoteDecision },
+pub(super) enum LeaseRefill {
+    Answered { receipt: Option<String>, holds_slot: bool, decision: Box<RemoteDecision> },
     Rejected,
     Failed(Outage),
 }
@@ -97,11 +99,11 @@ impl LeaseTable {
     }
 
     /// A refill has ended.
-    pub(super) fn refilled(&mut self, key: &str, units: u64, refill: Refill, now: Time) -> Option<Returned> {
+    pub(super) fn refilled(&mut self, key: &str, units: u64, refill: LeaseRefill, now: Time) -> Option<Returned> {
         let (most, deny_for) = (self.config.units.max(1), self.config.deny_for);
         let Some(lease) = self.keys.get_mut(key) else {
             return match refill {
-                Refill::Answered { receipt: Some(receipt), .. } => Some(Returned { receipt, spent: 0 }),
+                LeaseRefill::Answered { receipt: Some(receipt), .. } => Some(Returned { receipt, spent: 0 }),
                 _ => None,
             };
         };
@@ -109,20 +111,21 @@ impl LeaseTable {
         let taken_at = lease.refilling.take().map_or(now, |(_, started)| started);
         lease.settled = None;
         match refill {
-            Refill::Failed(outage) => lease.settled = Some((KeyAnswer::Failed(outage), now.after(FAILED_FOR))),
-            Refill::Rejected => lease.settled = Some((KeyAnswer::OneByOne, now.after(FAILED_FOR))),
-            Refill::Answered { receipt: Some(receipt), holds_slot: true, .. } => {
+            LeaseRefill::Failed(outage) => lease.settled = Some((KeyAnswer::Failed(outage), now.after(FAILED_FOR))),
+            LeaseRefill::Rejected => lease.settled = Some((KeyAnswer::OneByOne, now.after(FAILED_FOR))),
+            LeaseRefill::Answered { receipt: Some(receipt), holds_slot: true, .. } => {
                 lease.settled = Some((KeyAnswer::OneByOne, now.after(ONE_BY_ONE_FOR)));
                 return Some(Returned { receipt, spent: 0 });
             }
-            Refill::Answered { receipt: Some(receipt), decision, .. } if decision.allowed => {
+            LeaseRefill::Answered { receipt: Some(receipt), decision, .. } if decision.allowed => {
                 let quarter = decision.limit.map_or(most, |limit| limit / 4).max(1);
+                lease.was_refused = false;
                 lease.size = units.saturating_mul(2).clamp(1, most.min(quarter));
                 let returned = lease.held.take().map(HeldUnits::returned);
                 lease.held = Some(HeldUnits { receipt, units, spent: 0, taken_at, decision });
                 return returned;
             }
-            Refill::Answered { decision, .. } => lease.refused(units, decision, now, deny_for),
+            LeaseRefill::Answered { decision, .. } => lease.refused(units, &decision, now, deny_for),
         }
         None
     }
@@ -137,7 +140,8 @@ impl LeaseTable {
                 lease.settled = Some((KeyAnswer::Denied(Box::new(decision.clone())), until));
             }
             // There is room again: begin anew, carefully.
-            (true, _) if lease.size <= 1 => {
+            (true, _) if lease.size <= 1 || lease.was_refused => {
+                lease.was_refused = false;
                 let room = |units: Option<u64>| units.map_or(first, |units| units / 4);
                 lease.size = first.min(room(decision.remaining)).min(room(decision.limit)).max(1);
             }
@@ -174,7 +178,14 @@ impl LeaseTable {
 
 impl KeyLease {
     fn new(most: u64, now: Time) -> KeyLease {
-        KeyLease { held: None, size: (most / 10).max(1), refilling: None, settled: None, used_at: now }
+        KeyLease {
+            held: None,
+            size: (most / 10).max(1),
+            was_refused: false,
+            refilling: None,
+            settled: None,
+            used_at: now,
+        }
     }
 
     fn step(&mut self, cost: u64, most: u64, now: Time) -> LeaseStep {
@@ -182,7 +193,11 @@ impl KeyLease {
             && cost <= held.units - held.spent
         {
             held.spent += cost;
-            return LeaseStep::Decided(Box::new(held.decision()));
+            let decision = Box::new(held.decision());
+            if held.spent == held.units {
+                self.held = None; // as estimated: there is nothing to settle
+            }
+            return LeaseStep::Decided(decision);
         }
         if let Some((answer, until)) = &self.settled {
             match answer {
@@ -197,8 +212,8 @@ impl KeyLease {
             return LeaseStep::Wait(refilling.subscribe());
         }
         // A request that takes most of a refill gains nothing by it; units at hand are kept for smaller ones.
-        if self.held.as_ref().is_some_and(|held| held.units > held.spent) || cost.saturating_mul(2) > self.size {
-            if cost.saturating_mul(2) > most || self.size <= 1 {
+        if self.held.is_some() || cost.saturating_mul(2) > self.size {
+            if cost.saturating_mul(2) > most || self.size <= 1 || self.was_refused {
                 return LeaseStep::AskOnce;
             }
             self.size = self.size.max(cost.saturating_mul(2)).min(most);
@@ -208,8 +223,9 @@ impl KeyLease {
     }
 
     /// The server refused the units: fewer next time, or one by one, where the true wait is known.
-    fn refused(&mut self, units: u64, decision: RemoteDecision, now: Time, deny_for: Span) {
+    fn refused(&mut self, units: u64, decision: &RemoteDecision, now: Time, deny_for: Span) {
         let left = decision.remaining.unwrap_or(0);
+        self.was_refused = true;
         self.size = (units / 2).min(left).min(decision.limit.map_or(left, |limit| limit / 4)).max(1);
         if self.size <= 1 {
             self.settled = Some((KeyAnswer::OneByOne, now.after(deny_for)));
@@ -235,7 +251,7 @@ impl HeldUnits {
         RemoteDecision {
             remaining: self.decision.remaining.map(|remaining| remaining.saturating_add(left)),
             mode: Cow::Borrowed("lease"),
-            ..self.decision.clone()
+            ..RemoteDecision::clone(&self.decision)
         }
     }
 

@@ -15,12 +15,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tollgate_core::{OwnedRequest, Purpose, Request, Span};
+use tollgate_core::{DetachedRequest, Purpose, Request, Span};
 
-use self::lease_table::{LeaseStep, LeaseTable, Refill, Returned};
+use self::lease_table::{LeaseRefill, LeaseStep, LeaseTable, Returned};
 use crate::failure::{CallError, Outage, OutageKind, RequestRejected};
 use crate::transport::{ServerAnswer, ServerCall};
 use crate::{Client, RemoteDecision, RemoteReservation};
+
+/// Refills that one request waits for, at most: then the server is asked for it alone.
+const ROUNDS_MAX: usize = 8;
 
 /// Sizes of a [`Prefetch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +73,7 @@ impl Prefetch {
         }
         let key = format!("{:?}", request.cost(0));
         let deadline = tokio::time::Instant::now() + Duration::from(self.0.client.timeout());
-        loop {
+        for _ in 0..ROUNDS_MAX {
             let (step, returned) = self.0.table.lock().take(&key, request.cost, self.now());
             self.give_back(returned);
             match step {
@@ -90,6 +93,7 @@ impl Prefetch {
                 }
             }
         }
+        self.0.client.check(request).await
     }
 
     /// Units at hand, over all keys.
@@ -110,21 +114,21 @@ impl Prefetch {
     /// Takes units in a task of its own: a caller that hangs up meanwhile must not lose them.
     fn refill(&self, key: &str, request: &Request<'_>, units: u64) {
         let (shared, key) = (self.0.clone(), key.to_owned());
-        let owned = OwnedRequest::of(request);
+        let owned = DetachedRequest::of(request);
         self.0.runtime.spawn(async move {
             let lists = owned.lists();
             let request = owned.request(&lists).cost(units);
             let answer = shared.client.ask(&ServerCall::Reserve { request: &request, by_status: false }).await;
             let refill = match answer {
-                Ok(ServerAnswer::Decision(answer)) => Refill::Answered {
+                Ok(ServerAnswer::Decision(answer)) => LeaseRefill::Answered {
                     receipt: answer.receipt,
                     holds_slot: answer.ttl.is_some(),
-                    decision: answer.decision,
+                    decision: Box::new(answer.decision),
                 },
-                Ok(_) => Refill::Failed(Outage::new(OutageKind::Unreadable, "no decision")),
+                Ok(_) => LeaseRefill::Failed(Outage::new(OutageKind::Unreadable, "no decision")),
                 // The caller finds out what is wrong with its request by asking itself.
-                Err(CallError::Rejected(_)) => Refill::Rejected,
-                Err(CallError::Outage(outage)) => Refill::Failed(outage),
+                Err(CallError::Rejected(_)) => LeaseRefill::Rejected,
+                Err(CallError::Outage(outage)) => LeaseRefill::Failed(outage),
             };
             let now = shared.client.0.clock.now();
             let returned = shared.table.lock().refilled(&key, units, refill, now);

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::url::{ConnectTarget, ServerUrl};
+use super::url::{ClientUrl, ConnectTarget};
 use crate::config::{ClientConfig, ClientConfigError};
 
 /// Opens connections to one server, whatever the URI of a request says.
@@ -26,7 +26,7 @@ impl ServerConnector {
     /// `protocols`: what is offered by ALPN.
     #[cfg(feature = "tls")]
     pub(super) fn new(
-        url: &ServerUrl,
+        url: &ClientUrl,
         config: &ClientConfig,
         protocols: &[&str],
     ) -> Result<ServerConnector, ClientConfigError> {
@@ -38,7 +38,7 @@ impl ServerConnector {
     }
 
     #[cfg(not(feature = "tls"))]
-    pub(super) fn new(url: &ServerUrl, _: &ClientConfig, _: &[&str]) -> Result<ServerConnector, ClientConfigError> {
+    pub(super) fn new(url: &ClientUrl, _: &ClientConfig, _: &[&str]) -> Result<ServerConnector, ClientConfigError> {
         match url.tls {
             true => Err(ClientConfigError("TLS needs the feature `tls` of tollgate-client".to_owned())),
             false => Ok(ServerConnector { target: url.target.clone() }),

@@ -15,7 +15,7 @@ use tonic::{Code, Status};
 
 use super::connector::ServerConnector;
 use super::http::bearer;
-use super::{DecisionAnswer, ServerAnswer, ServerCall, ServerUrl};
+use super::{ClientUrl, DecisionAnswer, ServerAnswer, ServerCall};
 use crate::config::{ClientConfig, ClientConfigError};
 use crate::decision::mode_of;
 use crate::failure::{CallError, Outage, OutageKind, RequestRejected};
@@ -34,7 +34,7 @@ pub(crate) struct GrpcTransport {
 }
 
 impl GrpcTransport {
-    pub(super) fn new(url: ServerUrl, config: &ClientConfig) -> Result<GrpcTransport, ClientConfigError> {
+    pub(super) fn new(url: ClientUrl, config: &ClientConfig) -> Result<GrpcTransport, ClientConfigError> {
         let connector = ServerConnector::new(&url, config, &["h2"])?;
         let mut builder = HyperClient::builder(TokioExecutor::new());
         builder

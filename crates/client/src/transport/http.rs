@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::connector::ServerConnector;
-use super::{CheckAnswer, ServerAnswer, ServerCall, ServerUrl, json};
+use super::{ClientUrl, HttpDecision, ServerAnswer, ServerCall, json};
 use crate::config::{ClientConfig, ClientConfigError};
 use crate::failure::{CallError, Outage, OutageKind};
 use tollgate_core::Attribute;
@@ -32,7 +32,7 @@ pub(crate) struct HttpTransport {
 }
 
 impl HttpTransport {
-    pub(super) fn new(url: ServerUrl, config: &ClientConfig) -> Result<HttpTransport, ClientConfigError> {
+    pub(super) fn new(url: ClientUrl, config: &ClientConfig) -> Result<HttpTransport, ClientConfigError> {
         let protocols: &[&str] = if config.http2 { &["h2"] } else { &["h2", "http/1.1"] };
         let connector = ServerConnector::new(&url, config, protocols)?;
         let mut builder = HyperClient::builder(TokioExecutor::new());
@@ -184,7 +184,7 @@ fn answer(call: &ServerCall<'_>, status: StatusCode, object: &Map<String, Value>
 }
 
 /// Only what concerns the caller of an application: fields of limits, and the body of a denial.
-fn passed_on(status: StatusCode, fields: &HeaderMap, body: Bytes) -> CheckAnswer {
+fn passed_on(status: StatusCode, fields: &HeaderMap, body: Bytes) -> HttpDecision {
     let concerns = |name: &HeaderName| {
         let name = name.as_str();
         let families = ["ratelimit", "x-ratelimit-", "x-rate-limit-"];
@@ -192,7 +192,7 @@ fn passed_on(status: StatusCode, fields: &HeaderMap, body: Bytes) -> CheckAnswer
     };
     let kept = fields.iter().filter(|(name, _)| concerns(name));
     let is_denial = status != StatusCode::OK;
-    CheckAnswer {
+    HttpDecision {
         status: status.as_u16(),
         fields: kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
         content_type: fields.get(CONTENT_TYPE).filter(|_| is_denial).cloned(),

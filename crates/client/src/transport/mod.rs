@@ -17,7 +17,7 @@ use crate::failure::{CallError, RequestRejected};
 use crate::reservation::RemoteSettlement;
 use crate::{Outage, OutageKind, RemoteDecision};
 
-pub(crate) use self::url::ServerUrl;
+pub(crate) use self::url::ClientUrl;
 
 /// The connections to a server, and the protocol on them.
 pub(crate) enum Transport {
@@ -69,12 +69,12 @@ pub(crate) struct DecisionAnswer {
     pub(crate) ttl: Option<Span>,
     pub(crate) slot_lost: bool,
     /// As HTTP, where that was asked for.
-    pub(crate) answer: Option<CheckAnswer>,
+    pub(crate) answer: Option<HttpDecision>,
 }
 
 /// A decision as an HTTP answer for the caller of an application: only what concerns that caller.
 #[derive(Clone, Debug, Default)]
-pub struct CheckAnswer {
+pub struct HttpDecision {
     /// 200 if allowed; 429, 503 or the status that the server chose if refused.
     pub status: u16,
     /// The rate limit fields and `Retry-After`.

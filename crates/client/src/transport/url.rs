@@ -4,7 +4,7 @@ use http::Uri;
 
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ServerUrl {
+pub(crate) struct ClientUrl {
     pub(crate) grpc: bool,
     pub(crate) tls: bool,
     pub(crate) target: ConnectTarget,
@@ -19,12 +19,12 @@ pub(crate) enum ConnectTarget {
     Unix(String),
 }
 
-impl ServerUrl {
-    pub(crate) fn parse(text: &str) -> Result<ServerUrl, String> {
+impl ClientUrl {
+    pub(crate) fn parse(text: &str) -> Result<ClientUrl, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             let base = "http://localhost".to_owned();
             return match path.starts_with('/') {
-                true => Ok(ServerUrl { grpc: false, tls: false, target: ConnectTarget::Unix(path.to_owned()), base }),
+                true => Ok(ClientUrl { grpc: false, tls: false, target: ConnectTarget::Unix(path.to_owned()), base }),
                 false => Err(format!("`{text}` has no absolute path: write unix:/run/tollgate.sock")),
             };
         }
@@ -51,7 +51,7 @@ impl ServerUrl {
         });
         let scheme = if tls { "https" } else { "http" };
         let base = format!("{scheme}://{authority}{}", uri.path().trim_end_matches('/'));
-        Ok(ServerUrl { grpc, tls, target: ConnectTarget::Tcp { host, port }, base })
+        Ok(ClientUrl { grpc, tls, target: ConnectTarget::Tcp { host, port }, base })
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (bool, bool, String, String) {
-        let ServerUrl { grpc, tls, target, base } = ServerUrl::parse(text).unwrap();
+        let ClientUrl { grpc, tls, target, base } = ClientUrl::parse(text).unwrap();
         let target = match target {
             ConnectTarget::Tcp { host, port } => format!("{host} {port}"),
             ConnectTarget::Unix(path) => path,
@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(read(text), (grpc, tls, target.to_owned(), base.to_owned()), "{text}");
         }
         for text in ["", "127.0.0.1:8080", "ftp://a", "http://a@b/", "http://a/?b", "unix:run", "http://a b"] {
-            assert!(ServerUrl::parse(text).is_err(), "{text}");
+            assert!(ClientUrl::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -7,7 +7,8 @@ use super::{PageResult, framed};
 use crate::format::when;
 use crate::json::{list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::{encoded, url};
 use crate::parts::{Confirmed, badge, choice, client_link, empty, field, heading, more, shown_once, trouble};
 use crate::response::PageResponse;
@@ -31,10 +32,14 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
         (tokens(operator, call.now_ms()).await)
         (keys(call, operator).await)
     };
-    framed(
+    let page = framed(
         operator,
         Framed { title: "Access", section: NavigationEntry::Access, live: None, done: call.query.get("done"), body },
-    )
+    )?;
+    Ok(match secret {
+        Some((_, forget)) => page.cookie(forget),
+        None => page,
+    })
 }
 
 async fn tokens(operator: &Operator<'_>, now_ms: u64) -> Markup {

@@ -3,13 +3,14 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::{PageResult, framed, overrides, traffic};
+use super::{PageResult, framed, overrides, penalties, traffic};
 use crate::api::CallProblem;
 use crate::chart::meter;
 use crate::format::{duration, grouped, when};
 use crate::json::{count, is_true, list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry, form_token};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::{encoded, url};
 use crate::parts::{badge, client_link, field, heading, limit_words, rule_link, trouble};
 
@@ -39,6 +40,7 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
     };
     let body = html! {
         (heading(key, about(namespace, key, &entry), actions))
+        (penalties::of_client(operator, namespace, key, now_ms, &back).await)
         (traffic::of_client(operator, call, namespace, key).await)
         @if is_digest {
             p class="note" { "This is the digest of a key: keys are not kept in plain text here, or your token may not see them. With the key itself, this page shows what each rule has left. The setting " code { "violations_plain_keys" } " keeps keys as they are." }
@@ -115,7 +117,7 @@ async fn explain(operator: &Operator<'_>, namespace: &str, key: &str, endpoint: 
     if !endpoint.is_empty() {
         request.insert("endpoint".to_owned(), endpoint.into());
     }
-    operator.api.send("POST", "/v1/explain", &Value::Object(request)).await
+    operator.api.explain(&Value::Object(request)).await
 }
 
 /// Rules that apply and are kept for the client.

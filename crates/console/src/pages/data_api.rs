@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{PageResult, framed};
 use crate::json::{list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::Operator;
+use crate::operator::Operator;
 use crate::parameters::url;
 use crate::parts::heading;
 

@@ -7,7 +7,8 @@ use super::{PageResult, framed};
 use crate::format::{duration, grouped, when};
 use crate::json::{count, is_true, list, member, number, plain, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::{encoded, url};
 use crate::parts::{badge, client_link, heading, rule_link};
 

@@ -9,7 +9,8 @@ use crate::chart::meter;
 use crate::format::{duration, grouped};
 use crate::json::{count, is_true, list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parts::{badge, heading, limit_words, rule_link, trouble};
 
 const EXAMPLES: [&str; 3] = [
@@ -55,7 +56,7 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
 async fn explain(operator: &Operator<'_>, namespace: &str, source: &str) -> Result<Value, CallProblem> {
     let mut request = explain_request::read(source).map_err(|detail| CallProblem::new(422, "bad_request", &detail))?;
     request.entry("namespace").or_insert(namespace.into());
-    operator.api.send("POST", "/v1/explain", &Value::Object(request)).await
+    operator.api.explain(&Value::Object(request)).await
 }
 
 fn answer(namespace: &str, explained: &Value) -> Markup {

@@ -8,10 +8,11 @@ mod data_api;
 mod decision;
 mod explain;
 mod explain_request;
-pub(crate) mod help;
+mod help;
 mod mode;
 mod overrides;
 mod overview;
+mod penalties;
 mod rule;
 mod rule_edit;
 mod rule_text;
@@ -27,7 +28,8 @@ use maud::Markup;
 
 use crate::api::CallProblem;
 use crate::layout::Framed;
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::response::PageResponse;
 
 /// What a page is made of, or why it cannot be shown.
@@ -92,6 +94,7 @@ async fn change(call: &PageCall<'_>, operator: &Operator<'_>) -> PageResult {
         "/console/webhook" => webhooks::create(call, operator).await,
         "/console/webhook/test" => webhooks::test(call, operator).await,
         "/console/webhook/delete" => webhooks::delete(call, operator).await,
+        "/console/penalty/lift" => penalties::lift(call, operator).await,
         "/console/client/save" => client::save(call, operator).await,
         "/console/audit/revert" => audit::revert(call, operator).await,
         "/console/generation/rollback" => audit::roll_back(call, operator).await,

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::PageResult;
 use crate::format::when;
 use crate::json::text;
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parts::{Confirmed, badge};
 use crate::response::PageResponse;
 

@@ -4,10 +4,12 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{PageResult, framed, mode, system, traffic};
+use crate::api::CallProblem;
 use crate::format::{grouped, short, when};
 use crate::json::{count, is_true, list, member, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::url;
 use crate::parts::{badge, client_link, empty, heading, rule_link};
 
@@ -24,14 +26,15 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
             }
         }
     };
+    let overview = operator.api.get(&overview_url(call)).await;
     let switch = operator.api.find("/v1/mode").await.unwrap_or_default();
     let about = html! { "What is limited now" @if !namespace.is_empty() { " in " code { (namespace) } } ", by which rule, and whom." };
     let live = url("/console/live", &[("page", "overview"), ("window", window), ("namespace", namespace)]);
     let body = html! {
         (heading("Overview", about, links))
         (system::trouble_of(&status))
-        div class="cards" { (mode::card(operator, &switch, now_ms)) div id="numbers" class="contents" { (numbers(call, operator, &status).await) } }
-        div id="traffic" class="stack" { (traffic_of(call, operator).await) }
+        div class="cards" { (mode::card(operator, &switch, now_ms)) div id="numbers" class="contents" { (numbers(call, &overview, &status)) } }
+        div id="traffic" class="stack" { (traffic_of(operator, &overview, now_ms).await) }
     };
     framed(
         operator,
@@ -48,7 +51,9 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
 /// The parts that move.
 pub(super) async fn live(call: &PageCall<'_>, operator: &Operator<'_>) -> Vec<(&'static str, Markup)> {
     let status = operator.api.find("/v1/status").await.unwrap_or_default();
-    vec![("numbers", numbers(call, operator, &status).await), ("traffic", traffic_of(call, operator).await)]
+    let overview = operator.api.get(&overview_url(call)).await;
+    let numbers = numbers(call, &overview, &status);
+    vec![("numbers", numbers), ("traffic", traffic_of(operator, &overview, call.now_ms()).await)]
 }
 
 fn window(call: &PageCall<'_>) -> &'static str {
@@ -60,26 +65,24 @@ fn overview_url(call: &PageCall<'_>) -> String {
 }
 
 /// The cards.
-async fn numbers(call: &PageCall<'_>, operator: &Operator<'_>, status: &Value) -> Markup {
-    let overview = operator.api.find(&overview_url(call)).await.unwrap_or_default();
-    let limited = count(&overview, "limited_now");
+fn numbers(call: &PageCall<'_>, overview: &Result<Value, CallProblem>, status: &Value) -> Markup {
+    let Ok(overview) = overview else { return system_card(status, &Value::Null) };
+    let limited = count(overview, "limited_now");
     html! {
-        @if overview.is_object() {
-            section class="card" aria-label="Limited now" {
-                p class="label" { "Limited now" }
-                p class={ "figure" @if limited > 0 { " bad" } } { (grouped(limited)) @if !is_true(&overview, "limited_now_is_exact") { "+" } }
-                p class="dim" { @if limited == 1 { "client" } @else { "clients" } }
-            }
-            @for (name, label, class) in [("allowed", "Allowed", ""), ("denied", "Denied", "bad"), ("shadow_denied", "Shadow", "warn")] {
-                @let total = count(&overview, &format!("totals.{name}"));
-                section class="card" aria-label=(label) {
-                    p class="label" { (label) " per second" }
-                    p class={ "figure " @if total > 0 { (class) } } { (rate(member(&overview, &format!("per_second.{name}")))) }
-                    p class="dim" { (short(total)) " in " (WINDOWS.iter().find(|(own, _)| *own == window(call)).map_or("", |(_, name)| name)) }
-                }
+        section class="card" aria-label="Limited now" {
+            p class="label" { "Limited now" }
+            p class={ "figure" @if limited > 0 { " bad" } } { (grouped(limited)) @if !is_true(overview, "limited_now_is_exact") { "+" } }
+            p class="dim" { @if limited == 1 { "client" } @else { "clients" } }
+        }
+        @for (name, label, class) in [("allowed", "Allowed", ""), ("denied", "Denied", "bad"), ("shadow_denied", "Shadow", "warn")] {
+            @let total = count(overview, &format!("totals.{name}"));
+            section class="card" aria-label=(label) {
+                p class="label" { (label) " per second" }
+                p class={ "figure " @if total > 0 { (class) } } { (rate(member(overview, &format!("per_second.{name}")))) }
+                p class="dim" { (short(total)) " in " (WINDOWS.iter().find(|(own, _)| *own == window(call)).map_or("", |(_, name)| name)) }
             }
         }
-        (system_card(status, &overview))
+        (system_card(status, overview))
     }
 }
 
@@ -103,16 +106,15 @@ fn rate(value: &Value) -> String {
 }
 
 /// The chart and the rankings.
-async fn traffic_of(call: &PageCall<'_>, operator: &Operator<'_>) -> Markup {
-    let now_ms = call.now_ms();
-    let overview = match operator.api.get(&overview_url(call)).await {
+async fn traffic_of(operator: &Operator<'_>, overview: &Result<Value, CallProblem>, now_ms: u64) -> Markup {
+    let overview = match overview {
         Ok(overview) => overview,
-        Err(problem) => return without_analytics(operator, &problem, now_ms).await,
+        Err(problem) => return without_analytics(operator, problem, now_ms).await,
     };
     let (newly, denied, shadow) =
-        (list(&overview, "newly_denied"), list(&overview, "top_denied"), list(&overview, "shadow_denied"));
+        (list(overview, "newly_denied"), list(overview, "top_denied"), list(overview, "shadow_denied"));
     html! {
-        (traffic::chart("Requests", member(&overview, "series"), None))
+        (traffic::chart("Requests", member(overview, "series"), None))
         section {
             h2 { "Newly refused" }
             @if newly.is_empty() {
@@ -122,15 +124,15 @@ async fn traffic_of(call: &PageCall<'_>, operator: &Operator<'_>) -> Markup {
         div class="columns" {
             section {
                 h2 { "Rules" }
-                @if list(&overview, "top_rules").is_empty() { p class="dim" { "No rule has counted a request." } } @else { (rule_table(&overview)) }
+                @if list(overview, "top_rules").is_empty() { p class="dim" { "No rule has counted a request." } } @else { (rule_table(overview)) }
             }
             section {
                 h2 { "Refused most" }
                 @if denied.is_empty() { p class="dim" { "No client was refused lately." } } @else { (offender_table(denied)) }
             }
             @if !shadow.is_empty() { section { h2 { "Would be refused (shadow)" } (offender_table(shadow)) } }
-            @if !list(&overview, "closest").is_empty() { section { h2 { "Closest to a limit" } (traffic::closest_table(member(&overview, "closest"))) } }
-            @if list(&overview, "nodes").len() > 1 { (node_section(&overview, now_ms)) }
+            @if !list(overview, "closest").is_empty() { section { h2 { "Closest to a limit" } (traffic::closest_table(member(overview, "closest"))) } }
+            @if list(overview, "nodes").len() > 1 { (node_section(overview, now_ms)) }
         }
     }
 }
@@ -197,7 +199,7 @@ fn node_section(overview: &Value, now_ms: u64) -> Markup {
 }
 
 /// Without analytics, what the database has of refusals.
-async fn without_analytics(operator: &Operator<'_>, problem: &crate::api::CallProblem, now_ms: u64) -> Markup {
+async fn without_analytics(operator: &Operator<'_>, problem: &CallProblem, now_ms: u64) -> Markup {
     let violations = operator.api.find("/v1/violations?limit=15").await.unwrap_or_default();
     html! {
         (traffic::no_analytics(problem))

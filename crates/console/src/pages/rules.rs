@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::{PageResult, framed};
 use crate::json::{is_true, list, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::url;
 use crate::parts::{badge, empty, heading, limit_words, match_words, more, namespace_filter, rule_link};
 

@@ -7,7 +7,8 @@ use super::{PageResult, framed, webhooks};
 use crate::format::{grouped, when};
 use crate::json::{count, list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::url;
 use crate::parts::{badge, heading, more, shown_once};
 
@@ -36,14 +37,16 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
         }
         section {
             h2 { "Namespaces" }
-            table class="list" {
-                thead { tr { th { "Namespace" } th class="number" { "Database" } th class="number" { "Files" } th class="number" { "Envoy" } } }
-                tbody {
-                    @for namespace in list(&namespaces, "namespaces") {
-                        @let name = text(namespace, "namespace");
-                        tr {
-                            td { a class="code" href=(url("/console/rules", &[("namespace", name)])) { (name) } }
-                            @for source in ["rules.database", "rules.file", "rules.envoy"] { td class="number" { (grouped(count(namespace, source))) } }
+            div class="scroll" tabindex="0" role="region" aria-label="Namespaces" {
+                table class="list" {
+                    thead { tr { th { "Namespace" } th class="number" { "Database" } th class="number" { "Files" } th class="number" { "Envoy" } } }
+                    tbody {
+                        @for namespace in list(&namespaces, "namespaces") {
+                            @let name = text(namespace, "namespace");
+                            tr {
+                                td { a class="code" href=(url("/console/rules", &[("namespace", name)])) { (name) } }
+                                @for source in ["rules.database", "rules.file", "rules.envoy"] { td class="number" { (grouped(count(namespace, source))) } }
+                            }
                         }
                     }
                 }
@@ -58,10 +61,14 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
         }
         (webhooks::section(operator, call.now_ms()).await)
     };
-    framed(
+    let page = framed(
         operator,
         Framed { title: "System", section: NavigationEntry::System, live: None, done: call.query.get("done"), body },
-    )
+    )?;
+    Ok(match secret {
+        Some((_, forget)) => page.cookie(forget),
+        None => page,
+    })
 }
 
 /// What could not be loaded.

@@ -8,7 +8,8 @@ use crate::api::CallProblem;
 use crate::chart::{BarSeries, Chart, meter};
 use crate::format::{duration_ns, grouped, millis, when};
 use crate::json::{count, is_true, list, member, number, text};
-use crate::page_call::{Operator, PageCall};
+use crate::operator::Operator;
+use crate::page_call::PageCall;
 use crate::parameters::url;
 use crate::parts::{Confirmed, badge, choice, client_link, empty, field, rule_link, trouble};
 

@@ -12,6 +12,7 @@ mod mode;
 mod overrides;
 mod period_usage;
 mod plans;
+mod resets;
 mod rule_modes;
 mod rules;
 mod snapshot;

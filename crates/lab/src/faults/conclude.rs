@@ -10,7 +10,7 @@ use tollgate_testkit::checker::{self, AdmissionMode, CheckReport, ClientObservat
 use super::load::BackgroundLoad;
 use super::{Lab, RowResult};
 use crate::patience::Watch;
-use crate::redis::Client;
+use crate::redis::RedisClient;
 
 /// Added to the window after which a hammered key is admitted again (P9, P19).
 const GRACE: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ impl Lab {
         let spans = self.rules.iter().filter_map(|rule| span(&rule.limit));
         let most = spans.max().unwrap_or_default() * 2 + TTL_GRACE;
         for port in ports {
-            let Ok(mut client) = Client::connect(*port) else { continue };
+            let Ok(mut client) = RedisClient::connect(*port) else { continue };
             let (buckets, found) = checker::scan(&mut client, most);
             self.expect(found.is_empty(), || format!("{} of {buckets} buckets stay too long: {found:?}", found.len()));
         }

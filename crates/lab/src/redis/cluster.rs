@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_resp::RespValue;
 
-use super::{Client, RedisOptions, RedisServer};
+use super::{RedisClient, RedisOptions, RedisServer};
 use crate::patience;
 
 const PRIMARIES: usize = 3;
@@ -118,7 +118,7 @@ impl RedisCluster {
 
     fn owner(&self, slot: u16) -> Option<usize> {
         let views = self.nodes.iter().filter_map(|node| {
-            let mut client = Client::connect(node.port()).ok()?.patience(Duration::from_millis(300));
+            let mut client = RedisClient::connect(node.port()).ok()?.patience(Duration::from_millis(300));
             client.try_call(&["CLUSTER", "SLOTS"]).ok()
         });
         views.into_iter().find_map(|view| {
@@ -173,7 +173,7 @@ impl RedisCluster {
     pub fn close_move(&self, slot: u16, to: usize) {
         let slot = slot.to_string();
         for node in std::iter::once(to).chain(0..NODES) {
-            if let Ok(mut client) = Client::connect(self.nodes[node].port()) {
+            if let Ok(mut client) = RedisClient::connect(self.nodes[node].port()) {
                 let _ = client.call(&["CLUSTER", "SETSLOT", &slot, "NODE", &self.ids[to]]); // replicas refuse it, and learn by gossip
             }
         }
@@ -186,7 +186,7 @@ fn as_text(bytes: &[u8]) -> String {
 
 /// Whether a node reports a working cluster; `None` if it does not answer.
 fn state(node: &RedisServer) -> Option<bool> {
-    let mut client = Client::connect(node.port()).ok()?.patience(Duration::from_millis(300));
+    let mut client = RedisClient::connect(node.port()).ok()?.patience(Duration::from_millis(300));
     match client.try_call(&["CLUSTER", "INFO"]).ok()? {
         RespValue::Text(text) => Some(as_text(&text).contains("cluster_state:ok")),
         _ => None,

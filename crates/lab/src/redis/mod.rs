@@ -9,4 +9,4 @@ pub use cluster::RedisCluster;
 pub use flavour::Flavour;
 pub use sentinels::Sentinels;
 pub use server::{RedisOptions, RedisServer};
-pub use tollgate_testkit::redis::Client;
+pub use tollgate_testkit::redis::RedisClient;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_resp::RespValue;
 
-use super::{Client, RedisOptions, RedisServer};
+use super::{RedisClient, RedisOptions, RedisServer};
 use crate::patience;
 
 /// The name of the primary.
@@ -51,7 +51,7 @@ impl Sentinels {
 
     /// The port of the primary, as the Sentinels see it.
     pub fn primary_port(&self) -> Option<u16> {
-        let mut client = Client::connect(self.sentinels[0].port()).ok()?;
+        let mut client = RedisClient::connect(self.sentinels[0].port()).ok()?;
         let answer = client.try_call(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER]).ok()?;
         u16::try_from(answer.array()?.get(1)?.integer()?).ok()
     }

@@ -10,7 +10,7 @@ use tollgate_core::Clock;
 use tollgate_resp::RespValue;
 use tollgate_store::MonotonicClock;
 
-use super::{Client, Flavour};
+use super::{Flavour, RedisClient};
 use crate::process::{self, Process};
 use crate::wall_clock::WallClock;
 use crate::{patience, ports};
@@ -101,7 +101,7 @@ impl RedisServer {
     }
 
     fn answers(&self) -> bool {
-        let Ok(mut client) = Client::connect(self.port) else { return false };
+        let Ok(mut client) = RedisClient::connect(self.port) else { return false };
         let Ok(RespValue::Text(info)) = client.try_call(&["INFO", "server"]) else { return false };
         let ours = format!("process_id:{}\r", self.pid());
         String::from_utf8_lossy(&info).contains(&ours)
@@ -133,8 +133,8 @@ impl RedisServer {
     }
 
     /// A new connection.
-    pub fn client(&self) -> Client {
-        Client::connect(self.port).expect("the server is there")
+    pub fn client(&self) -> RedisClient {
+        RedisClient::connect(self.port).expect("the server is there")
     }
 
     /// Its data directory.

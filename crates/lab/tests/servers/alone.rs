@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate_lab::patience::{self, Watch};
-use tollgate_lab::redis::{Client, Flavour, RedisOptions, RedisServer};
+use tollgate_lab::redis::{Flavour, RedisClient, RedisOptions, RedisServer};
 use tollgate_testkit::checker;
 
 #[test]
@@ -20,7 +20,7 @@ fn comes_back_empty_on_its_port() {
     let port = server.port();
     server.client().succeed(&["SET", "a", "1"]);
     server.kill();
-    assert!(Client::connect(port).is_err(), "the port is closed");
+    assert!(RedisClient::connect(port).is_err(), "the port is closed");
     server.restart();
     assert_eq!((server.port(), server.client().number(&["DBSIZE"])), (port, 0));
 }

@@ -26,6 +26,7 @@ use tollgate_ruleset::Directory;
 use tollgate_ruleset::{CompileOptions, DomainRules, NamespaceRules, RuleSet, generated_names, stable_names};
 use tollgate_service::plans::PlanDocument;
 use tollgate_service::store::ConfiguredStore;
+use tollgate_service::traffic::TrafficMonitor;
 use tollgate_telemetry::DecisionMetrics;
 use tracing::{error, info, warn};
 
@@ -43,6 +44,7 @@ const HIDDEN_LISTED_MAX: usize = 100;
 pub struct RulePublisher {
     engine: Arc<Engine<ConfiguredStore>>,
     metrics: Arc<DecisionMetrics>,
+    traffic: Option<Arc<TrafficMonitor>>,
     options: CompileOptions,
     inputs: Mutex<RuleInputs>,
     listed: ArcSwap<Vec<FileRule>>,
@@ -71,10 +73,11 @@ impl RulePublisher {
     pub fn new(
         engine: Arc<Engine<ConfiguredStore>>,
         metrics: Arc<DecisionMetrics>,
+        traffic: Option<Arc<TrafficMonitor>>,
         options: CompileOptions,
     ) -> RulePublisher {
         let (listed, plans) = (ArcSwap::default(), ArcSwap::default());
-        RulePublisher { engine, metrics, options, inputs: Mutex::default(), listed, plans }
+        RulePublisher { engine, metrics, traffic, options, inputs: Mutex::default(), listed, plans }
     }
 
     /// The rules of all files, which the API lists and does not change.
@@ -258,6 +261,9 @@ impl RulePublisher {
         let number = inputs.numbers.next(self.engine.rules().number, at_least);
         let generation = self.engine.swap_rules_as(rules, number);
         self.metrics.adopt(&self.engine.rules());
+        if let Some(traffic) = &self.traffic {
+            traffic.adopt(&self.engine.rules());
+        }
         generation
     }
 }

@@ -19,5 +19,6 @@ mod rig;
 mod rules;
 mod secrets;
 mod tokens;
+mod traffic;
 mod usage;
 mod violations;

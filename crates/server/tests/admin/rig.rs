@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
-use tollgate_admin::{AdminAccess, AdminApi, AdminConfig, FileRule, ModeSwitch, NodeHooks, NodeStatus, OperatorPages};
+use tollgate_admin::{AdminAccess, AdminApp, AdminConfig, FileRule, ModeSwitch, NodeHooks, NodeStatus, OperatorPages};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, DatabaseUrl, Enforcement, Instant, TokenDraft};
-use tollgate_core::{Clock, ManualClock};
+use tollgate_core::{Clock, ManualClock, Secret};
 use tollgate_engine::Engine;
 use tollgate_lab::closing::read_to_close_async;
 use tollgate_net::{
@@ -27,10 +27,11 @@ use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::render::RenderConfig;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::store::ConfiguredStore;
+use tollgate_service::traffic::{TrafficConfig, TrafficMonitor};
 use tollgate_service::{Sealer, Service, ServiceConfig};
 use tollgate_store::MonotonicClock;
 use tollgate_telemetry::{DecisionMetrics, Scrape};
-use tollgate_web::{Buffered, HttpMetrics, Web};
+use tollgate_web::{HttpMetrics, Web};
 use tollgate_webhooks::{WebhookPolicy, Webhooks};
 
 /// A running admin API. Ends with the test.
@@ -41,6 +42,8 @@ pub struct Rig {
     pub clock: ManualClock,
     pub tokens: Arc<AdminTokens>,
     pub world: Arc<World>,
+    /// Sees the traffic that tests make.
+    pub traffic: Arc<TrafficMonitor>,
     /// Whole tokens.
     pub viewer: String,
     pub operator: String,
@@ -107,6 +110,13 @@ impl Rig {
         let (tokens, world) = (Arc::new(AdminTokens::default()), Arc::new(World::default()));
         let pages = pages(Arc::new(clock.clone()));
         let turned = world.clone();
+        let traffic = TrafficMonitor::new(TrafficConfig {
+            clock: Arc::new(clock.clone()),
+            bytes: 4 << 20,
+            secret: Secret::new([3; 16]),
+            plain_keys: false,
+            node: "a".to_owned(),
+        });
         let config = AdminConfig {
             control: control.clone(),
             tokens: tokens.clone(),
@@ -119,14 +129,15 @@ impl Rig {
             secret: [7; 32],
             site_key: [9; 32],
             webhooks: control.clone().map(|control| webhooks(control, &clock)),
+            traffic: Some(traffic.clone()),
         };
-        let admin = AdminApi::new(pages, config);
+        let admin = AdminApp::new(pages, config);
         let (limits, drain) = (NetLimits::default(), Drain::default());
         let budget = ByteBudget::new(limits.max_in_transit);
         let context = ListenerContext { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), budget };
         let listener = Listener::bind(&Address::loopback(0), None).expect("a port");
         let Ok(Address::Tcp(address)) = listener.address() else { panic!("a TCP address") };
-        let handler = ConnectionHandler::new(Web::new(Buffered::new(admin)), Arc::default(), None, context);
+        let handler = ConnectionHandler::new(Web::new(admin), Arc::default(), None, context);
         tokio::spawn(accept(listener, ConnectionLimiter::new(100, 100), drain, handler));
         let mut rig = Rig {
             address,
@@ -134,6 +145,7 @@ impl Rig {
             clock,
             tokens,
             world,
+            traffic,
             viewer: String::new(),
             operator: String::new(),
             admin: String::new(),
@@ -203,6 +215,27 @@ impl Rig {
     pub async fn raw(&self, method: &str, path: &str, fields: &str, body: &[u8]) -> Answer {
         let stream = TcpStream::connect(self.address).await.expect("a connection");
         talk(stream, method, path, fields, body).await
+    }
+
+    /// Opens a stream; the head of its response is an answer without a body.
+    pub async fn stream(&self, path: &str, fields: &str) -> (Answer, TcpStream) {
+        let mut stream = TcpStream::connect(self.address).await.expect("a connection");
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+        stream.write_all(head.as_bytes()).await.expect("a connection");
+        let mut bytes = Vec::new();
+        let read = async {
+            while !bytes.ends_with(b"\r\n\r\n") {
+                bytes.push(stream.read_u8().await?);
+            }
+            Ok::<(), std::io::Error>(())
+        };
+        timeout(Duration::from_secs(30), read).await.expect("an answer in time").expect("an answer");
+        (Answer::read(&bytes), stream)
+    }
+
+    /// The head of a stream, or a refusal with its body left out.
+    pub async fn head_of(&self, path: &str, fields: &str) -> Answer {
+        self.stream(path, fields).await.0
     }
 
     /// Sends a request from another loopback address.

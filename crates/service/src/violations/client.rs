@@ -55,20 +55,32 @@ impl<'a> ViolationClient<'a> {
 
     /// The whole key; a descriptor as `name=value,name=value`.
     pub(crate) fn text(self) -> String {
-        let mut text = self.kind.to_owned();
-        text.push_str(shortened(self.value));
-        for (index, (name, value)) in self.descriptors.iter().enumerate() {
-            text.push_str(if index > 0 { "," } else { "" });
-            text.push_str(shortened(name));
-            // An entry of Envoy may have no value.
-            text.push_str(if value.is_empty() { "" } else { "=" });
-            text.push_str(shortened(value));
-            if text.len() > BYTES_MAX {
-                break;
-            }
-        }
-        shortened(&text).to_owned()
+        let mut text = String::new();
+        self.append(BYTES_MAX, &mut text);
+        text
     }
+
+    /// Appends the key, cut to so many bytes.
+    fn append(self, bytes_max: usize, text: &mut String) {
+        let start = text.len();
+        let mut push = |part: &str| {
+            let room = bytes_max.saturating_sub(text.len() - start);
+            text.push_str(part.get(..part.floor_char_boundary(room)).unwrap_or_default());
+            part.len() <= room
+        };
+        let mut has_room = push(self.kind) && push(self.value);
+        for (index, (name, value)) in self.descriptors.iter().enumerate() {
+            // An entry of Envoy may have no value.
+            let parts = [if index > 0 { "," } else { "" }, name, if value.is_empty() { "" } else { "=" }, value];
+            has_room = has_room && parts.into_iter().all(&mut push);
+        }
+    }
+}
+
+/// Appends the client of a request, cut to so many bytes.
+#[inline]
+pub(crate) fn append_client_text(request: &Request<'_>, bytes_max: usize, text: &mut String) {
+    ViolationClient::of(request).append(bytes_max, text);
 }
 
 /// The client of a request, as text.

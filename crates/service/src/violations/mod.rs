@@ -13,7 +13,7 @@ mod tests;
 mod writer;
 
 pub use at_rest::{KeyHashing, is_digest};
-pub(crate) use client::{ViolationClient, client_text};
+pub(crate) use client::{ViolationClient, append_client_text, client_text};
 pub use metrics::ViolationMetrics;
 pub use tally::Violations;
 pub use writer::{ViolationWriter, ViolationWriterConfig};

@@ -5,7 +5,7 @@ use tollgate_core::{
     Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, Quota, SlidingCounter, SlidingLog, SlotId, Span,
     Time,
 };
-use tollgate_lab::redis::{Client, RedisServer};
+use tollgate_lab::redis::{RedisClient, RedisServer};
 use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{BadReply, Batch, BatchReply, ScriptCall, ScriptRequest};
@@ -13,7 +13,7 @@ use tollgate_store_redis::script::{BadReply, Batch, BatchReply, ScriptCall, Scri
 pub const NEVER: Time = Time::from_nanos(u64::MAX);
 
 pub struct Rig {
-    pub client: Client,
+    pub client: RedisClient,
     /// Stops with the rig.
     _server: RedisServer,
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use tollgate_core::Clock as _;
 use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
-use tollgate_lab::redis::{Client, Flavour, RedisServer};
+use tollgate_lab::redis::{Flavour, RedisClient, RedisServer};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
@@ -13,7 +13,7 @@ use tollgate_testkit::suite::{self, Fixture};
 
 struct Scripts {
     subject: Mutex<InRedis>,
-    client: Mutex<Client>,
+    client: Mutex<RedisClient>,
     clock: ManualClock,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 use tollgate_lab::patience;
-use tollgate_lab::redis::{Client, RedisServer};
+use tollgate_lab::redis::{RedisClient, RedisServer};
 
 use tollgate_store_redis::failure::{Failure, Redirected};
 use tollgate_store_redis::key::BucketKey;
@@ -12,7 +12,7 @@ use tollgate_store_redis::{HostPort, Layout, Primary, Redirect, RedisConfig};
 
 use crate::rig::{PATIENT, config, consume, request, start, take};
 
-fn text(client: &mut Client, parts: &[&str]) -> String {
+fn text(client: &mut RedisClient, parts: &[&str]) -> String {
     let reply = client.call(parts);
     String::from_utf8_lossy(reply.text().unwrap_or_else(|| panic!("{parts:?}: {reply:?}"))).into_owned()
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use tollgate_testkit::SubjectKind;
-use tollgate_testkit::redis::Client;
+use tollgate_testkit::redis::RedisClient;
 use tollgate_testkit::vectors::{self, VectorFile, VectorReport};
 
 const HELP: &str = "\
@@ -69,7 +69,7 @@ impl Arguments {
 fn store(url: &str) -> Result<SubjectKind, String> {
     let store = SubjectKind::from_url(url).map_err(|unknown| unknown.to_string())?;
     if let SubjectKind::Redis(port) = store {
-        Client::connect(port).map_err(|error| format!("{url}: {error}"))?;
+        RedisClient::connect(port).map_err(|error| format!("{url}: {error}"))?;
     }
     Ok(store)
 }

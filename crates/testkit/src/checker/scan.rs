@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tollgate_resp::RespValue;
 
-use crate::redis::Client;
+use crate::redis::RedisClient;
 
 /// Keys of buckets: a tag, and 22 letters of a digest. Keys that nodes keep for themselves do not match.
 const BUCKETS: &str = "tg:{???}??????????????????????";
 
 /// Counts the buckets of a server, and returns those that never expire or live longer than `most`, with their time to
 /// live in milliseconds.
-pub fn scan(client: &mut Client, most: Duration) -> (u64, BTreeMap<String, i64>) {
+pub fn scan(client: &mut RedisClient, most: Duration) -> (u64, BTreeMap<String, i64>) {
     let _ = client.call(&["READONLY"]); // makes a replica of a cluster answer; other servers refuse it, which does no harm
     let (mut cursor, mut buckets, mut found) = ("0".to_owned(), 0, BTreeMap::new());
     loop {

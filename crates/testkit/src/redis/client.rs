@@ -9,22 +9,22 @@ use bytes::BytesMut;
 use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
 
 /// One connection. Panics when the server does not answer: a test without its server has nothing to say.
-pub struct Client {
+pub struct RedisClient {
     stream: TcpStream,
     buffer: BytesMut,
 }
 
-impl Client {
+impl RedisClient {
     /// Connects to a port of this machine.
-    pub fn connect(port: u16) -> std::io::Result<Client> {
+    pub fn connect(port: u16) -> std::io::Result<RedisClient> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        Ok(Client { stream, buffer: BytesMut::new() })
+        Ok(RedisClient { stream, buffer: BytesMut::new() })
     }
 
     /// How long a reply may take; ten seconds unless told.
-    pub fn patience(self, within: Duration) -> Client {
+    pub fn patience(self, within: Duration) -> RedisClient {
         self.stream.set_read_timeout(Some(within)).expect("a span above zero");
         self
     }

@@ -2,4 +2,4 @@
 
 mod client;
 
-pub use client::Client;
+pub use client::RedisClient;

@@ -8,14 +8,14 @@ use tollgate_store_redis::script::{
 };
 
 use super::Subject;
-use crate::redis::Client;
+use crate::redis::RedisClient;
 
 /// No deadline: it has tests of its own.
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
 /// A store in a Redis server. Panics if the server does not answer.
 pub struct InRedis {
-    client: Client,
+    client: RedisClient,
     /// Hashes of the scripts with a test clock, in the order of [`Script::ALL`].
     hashes: Vec<Vec<u8>>,
     /// Keeps the keys of subjects apart that share a server.
@@ -29,7 +29,7 @@ pub struct InRedis {
 impl InRedis {
     /// A subject without any bucket, in the server at this port.
     pub fn connect(port: u16) -> InRedis {
-        let mut client = Client::connect(port).expect("a server listens there");
+        let mut client = RedisClient::connect(port).expect("a server listens there");
         let mut load = |script: Script| {
             let hash = client.call(&["SCRIPT", "LOAD", script.text_with_test_clock()]);
             hash.text().unwrap_or_else(|| panic!("{script:?} does not load: {hash:?}")).to_vec()

@@ -12,6 +12,7 @@ use crate::metadata::{list, members, text};
 /// depend on testkit and lab.
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
+    ("analytics", &["core"]),
     ("journal", &["core"]),
     ("proto", &[]),
     ("resp", &[]),
@@ -23,7 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store-redis", &["core", "resp", "store"]),
     ("sql", &["core", "rules"]),
     ("control", &["core", "rules", "ruleset", "sql"]),
-    ("engine", &["core", "rules", "ruleset", "store"]),
+    ("engine", &["core", "rules", "ruleset", "store", "store-redis"]),
     ("net", &["core", "rules", "telemetry"]),
     ("outbound", &[]),
     ("overload", &["core", "rules"]),
@@ -36,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "service",
         &[
+            "analytics",
             "control",
             "core",
             "engine",
@@ -116,7 +118,14 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TRANSPORTS: &[&str] = &["admin", "gateway", "grpc", "http", "resp-server"];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.
-const PURE: &[&str] = &["tollgate-calendar", "tollgate-core", "tollgate-cost", "tollgate-rules", "tollgate-ruleset"];
+const PURE: &[&str] = &[
+    "tollgate-analytics",
+    "tollgate-calendar",
+    "tollgate-core",
+    "tollgate-cost",
+    "tollgate-rules",
+    "tollgate-ruleset",
+];
 const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "apollo-parser",

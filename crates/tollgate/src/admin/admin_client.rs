@@ -1,5 +1,6 @@
 //! A client of a server's admin API.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -44,6 +45,24 @@ impl AdminClient {
     pub fn send(&mut self, call: &ApiCall) -> Result<ApiResponse> {
         let response = self.client.send(call)?;
         self.check_status(response)
+    }
+
+    /// A call that names its namespace in its body.
+    pub fn call_of_all(&self, method: Method, segments: &[&str]) -> ApiCall {
+        ApiCall::new(method, segments).timeout(TIMEOUT).response_bytes_max(RESPONSE_BYTES_MAX)
+    }
+
+    /// Sends a call, and passes the events of the response on until there are no more, or enough.
+    pub fn listen(&mut self, call: &ApiCall, receive: impl FnMut(&str, &str) -> Result<ControlFlow<()>>) -> Result<()> {
+        match self.client.listen(call, receive)? {
+            Some(response) => self.check_status(response).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Sleeps.
+    pub fn wait(&self, time: Duration) {
+        self.client.wait(time);
     }
 
     /// Sends a call with an idempotency key, and retries once if the connection breaks: the server executes it once.

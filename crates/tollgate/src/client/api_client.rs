@@ -27,10 +27,10 @@ const TICK: Duration = Duration::from_millis(200);
 /// A connection to a server, opened on demand and reopened after it was closed.
 pub struct ApiClient {
     /// `None` only during `drop`.
-    runtime: Option<Runtime>,
-    connector: Connector,
-    token: Option<BearerToken>,
-    open: Option<Sender>,
+    pub(super) runtime: Option<Runtime>,
+    pub(super) connector: Connector,
+    pub(super) token: Option<BearerToken>,
+    pub(super) open: Option<Sender>,
 }
 
 impl ApiClient {
@@ -117,6 +117,17 @@ async fn send_call(
     open: &mut Option<Sender>,
     call: &ApiCall,
 ) -> Result<ApiResponse> {
+    let response = send_request(connector, token, open, call).await?;
+    read_response(connector, call, response).await
+}
+
+/// Sends a call; the body of the response is not read yet.
+pub(super) async fn send_request(
+    connector: &Connector,
+    token: Option<&BearerToken>,
+    open: &mut Option<Sender>,
+    call: &ApiCall,
+) -> Result<Response<Incoming>> {
     let target = connector.target();
     let mut request = Request::builder()
         .method(&call.method)
@@ -136,7 +147,16 @@ async fn send_call(
         bytes = body.bytes.clone();
     }
     let request = request.body(Full::new(bytes)).context("the request cannot be sent")?;
-    let response = exchange(connector, open, request).await?;
+    exchange(connector, open, request).await
+}
+
+/// Reads the body of a response.
+pub(super) async fn read_response(
+    connector: &Connector,
+    call: &ApiCall,
+    response: Response<Incoming>,
+) -> Result<ApiResponse> {
+    let target = connector.target();
     let (head, body) = response.into_parts();
     let header = |name: HeaderName| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (media, etag) = (header(CONTENT_TYPE).unwrap_or_default(), header(ETAG));

@@ -4,6 +4,7 @@ mod api_call;
 mod api_client;
 mod api_problem;
 mod api_response;
+mod api_stream;
 mod bearer_token;
 mod connector;
 mod server_url;

@@ -28,6 +28,19 @@ static LANGUAGES: &[Language] = &[
         program: &["build/conformance"],
     },
     Language {
+        name: "java",
+        directory: "java",
+        needs: "java-poms.xml",
+        build: &[&["mvn", "-B", "-q", "-o", "package"]],
+        program: &[
+            "java",
+            "-XX:TieredStopAtLevel=1", // programs that live for a second or two
+            "-cp",
+            "conformance/target/classes:conformance/target/lib/*",
+            "dev.tollgate.conformance.Main",
+        ],
+    },
+    Language {
         name: "python",
         directory: "python",
         needs: "sdk-python.txt",
@@ -42,6 +55,8 @@ static LANGUAGES: &[Language] = &[
         build: &[],
         program: &["python", "-m", "conformance", "asyncio"],
     },
+    // `cargo test --workspace` builds examples.
+    Language { name: "rust", directory: "rust", needs: "README.md", build: &[], program: &["{examples}/conformance"] },
     Language {
         name: "typescript",
         directory: "typescript",
@@ -65,7 +80,7 @@ pub fn program(name: &str) -> Command {
         built.insert(language.name, true);
     }
     assert!(built[language.name], "the program of {name} was not built: another test says why");
-    command(language, language.program)
+    command_of(language, language.program)
 }
 
 fn find(name: &str) -> &'static Language {
@@ -88,21 +103,40 @@ pub fn check(name: &str, words: &[&str]) {
 }
 
 fn succeed(language: &Language, words: &[&str]) {
-    let output = command(language, words).env("TOLLGATE_BIN", env!("CARGO_BIN_EXE_tollgate")).output();
+    let output = command_of(language, words).env("TOLLGATE_BIN", env!("CARGO_BIN_EXE_tollgate")).output();
     let output = output.unwrap_or_else(|error| panic!("{}: {error}; run script/setup", words[0]));
     let said = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "sdk/{}: {}\n{}", language.name, words.join(" "), String::from_utf8_lossy(&said));
 }
 
+/// A command in a library's directory.
+pub fn command(name: &str, words: &[&str]) -> Command {
+    command_of(find(name), words)
+}
+
 /// A command in the library's directory, with the programs of script/setup before those of the system.
-fn command(language: &Language, words: &[&str]) -> Command {
+fn command_of(language: &Language, words: &[&str]) -> Command {
     let inherited = env::var_os("PATH").unwrap_or_default();
     let paths = [tools().join("bin")].into_iter().chain(env::split_paths(&inherited));
     let path = env::join_paths(paths).unwrap();
-    let program = env::split_paths(&path).map(|place| place.join(words[0])).find(|program| program.is_file());
-    let mut command = Command::new(program.unwrap_or_else(|| PathBuf::from(words[0])));
+    let program = match words[0].strip_prefix("{examples}/") {
+        Some(name) => example(name),
+        None => {
+            let program = env::split_paths(&path).map(|place| place.join(words[0])).find(|program| program.is_file());
+            program.unwrap_or_else(|| PathBuf::from(words[0]))
+        }
+    };
+    let mut command = Command::new(program);
     command.args(&words[1..]).current_dir(language.directory()).env("PATH", path);
     command
+}
+
+/// An example of this workspace, beside the tests of this build.
+fn example(name: &str) -> PathBuf {
+    let tests = env::current_exe().unwrap();
+    let example = tests.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(example.is_file(), "{} is not built: cargo build --workspace --example {name}", example.display());
+    example
 }
 
 fn tools() -> PathBuf {

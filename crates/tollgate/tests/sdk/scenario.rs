@@ -1,4 +1,4 @@
-//! A table as it is written: members that are not read would be checks that are not made, so unknown ones are refused.
+//! A table as it is written. An unknown member would be a check that is never made, so it is refused.
 
 use std::fs;
 

@@ -36,7 +36,7 @@ func application() (http.Handler, error) {
 		return nil, err
 	}
 	limiter, err := httplimit.New(client, httplimit.Options{
-		// Only keys that are known name a client; everyone else is an address.
+		// Only keys that are known name a client; every other caller is an address.
 		Identify: func(r *http.Request) tollgate.Request { return keys[httplimit.OnlyHeader(r, "X-API-Key")] },
 		Skip:     func(r *http.Request) bool { return r.URL.Path == "/health" },
 	})

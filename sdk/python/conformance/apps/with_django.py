@@ -57,7 +57,7 @@ settings.configure(
     ALLOWED_HOSTS=["*"],
     ROOT_URLCONF=sys.modules[__name__],
     MIDDLEWARE=["tollgate.django.RateLimitMiddleware"],
-    TOLLGATE={"client": client_options(), **guard_options()},
+    TOLLGATE={**client_options(), **guard_options()},
     LOGGING_CONFIG=None,
 )
 django.setup()

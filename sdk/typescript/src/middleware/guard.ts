@@ -3,7 +3,7 @@ import { systemClock } from "../clock.js";
 import { TollgateError } from "../errors.js";
 import type { CheckRequest, Decision } from "../types.js";
 import { clientAddress, type Network, parseNetwork } from "./address.js";
-import { endpointOf, foldCase } from "./path.js";
+import { endpointOf, foldCase, hasDotSegment } from "./path.js";
 import { closedRefusal, fallbackFields, fallbackRefusal, fieldsOf, malformedRefusal, type Refusal, refusalOf } from "./render.js";
 
 /** What the application knows of a caller, and has verified. */
@@ -70,6 +70,7 @@ export class Guard<Req, Res = unknown> {
   async admit(request: Req, facts: Facts): Promise<Admission<Res>> {
     const pass = { fields: [], settle: async () => {} };
     if (this.settings.skip?.(request)) return pass;
+    if (hasDotSegment(facts.path)) return this.settings.shadow ? pass : { refusal: malformedRefusal("path_dot_segment") };
     const asked = await this.request(request, facts);
     const path = this.settings.settle === undefined ? "/v1/check?status=429" : "/v1/reserve?status=429";
     try {

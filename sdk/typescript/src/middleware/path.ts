@@ -18,6 +18,14 @@ export function foldCase(path: string): string {
   return folded.toLowerCase();
 }
 
+/**
+ * Routers take `/orders/..` for the order `..`, and the server takes it for `/`: it could not be counted as what it is.
+ * Clients resolve such segments before they ask.
+ */
+export function hasDotSegment(path: string): boolean {
+  return /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(path);
+}
+
 /** Routers answer HEAD by the handler of GET. */
 export function endpointOf(method: string, path: string): string {
   return `${method === "HEAD" ? "GET" : method} ${path}`;

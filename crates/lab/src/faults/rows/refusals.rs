@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::faults::{BackgroundLoad, Lab, RowResult};
 use crate::patience;
 use crate::process::Process;
-use crate::redis::{Client, RedisServer};
+use crate::redis::{RedisClient, RedisServer};
 
 fn begin(lab: &mut Lab, url: &str) -> BackgroundLoad {
     lab.fleet(url, 2);
@@ -146,7 +146,7 @@ pub fn too_many_clients(mut lab: Lab) -> RowResult {
 }
 
 /// Takes every connection of a server: kills the connections of all other clients until none of them is back first.
-fn crowd_out(server: &RedisServer, client: &mut Client, places: usize) -> Vec<TcpStream> {
+fn crowd_out(server: &RedisServer, client: &mut RedisClient, places: usize) -> Vec<TcpStream> {
     let mut crowd: Vec<TcpStream> = Vec::new();
     patience::until("the crowd takes every place", Duration::from_secs(10), || {
         let ours: Vec<String> = crowd.iter().filter_map(|stream| Some(stream.local_addr().ok()?.to_string())).collect();

@@ -13,7 +13,7 @@ use tollgate_terminal::{field_changes, member};
 #[command(after_help = HELP)]
 pub struct AuditListArgs {
     /// Only changes of this kind of resource
-    #[arg(long, value_name = "KIND", value_parser = ["rule", "override", "grant", "client", "plan", "namespace", "token", "key", "mode", "everything"])]
+    #[arg(long, value_name = "KIND", value_parser = ["rule", "override", "grant", "client", "plan", "namespace", "token", "key", "mode", "counter", "everything"])]
     kind: Option<String>,
     /// Only changes of the resource with this id
     #[arg(long, value_name = "ID")]

@@ -58,7 +58,7 @@ exports.run = async (page) => {
   // A rule of a file is switched without being changed.
   await page.goto("/console/rule?id=searches");
   await page.getByText("Shadow…").click();
-  await page.getByLabel("Reason").fill("too strict");
+  await page.locator("details[open]").getByLabel("Reason").fill("too strict");
   await page.getByRole("button", { name: "Switch to shadow" }).click();
   await page.getByText("The mode of the rule is switched.").waitFor();
   has(await page.locator(".about").innerText(), "shadow", "the mode in force");

@@ -43,9 +43,9 @@ exports.run = async (page) => {
   // More for this client, for an hour.
   await page.goto("/console/client?key=user:night");
   await page.getByText("Grant an override…").click();
-  await page.getByLabel("Rule", { exact: true }).selectOption("logins");
-  await page.getByLabel("Requests").fill("100");
-  await page.getByLabel("Reason").fill("night shift");
+  await page.locator("details[open]").getByLabel("Rule").selectOption("logins");
+  await page.locator("details[open]").getByLabel("Requests").fill("100");
+  await page.locator("details[open]").getByLabel("Reason").fill("night shift");
   await page.getByRole("button", { name: "Grant it" }).click();
   await page.getByText("The override is in force.").waitFor();
   has(await page.getByRole("region", { name: "Overrides" }).innerText(), "night shift", "the reason");

@@ -5,13 +5,13 @@ use crate::{Attribute, Purpose, Request, SlotId};
 /// A [`Request`] that owns its texts.
 ///
 /// ```
-/// use tollgate_core::{Attribute, OwnedRequest, Request};
-/// let owned = OwnedRequest::of(&Request::new().with(Attribute::UserId, "42").with_custom(&[("region", "eu")]));
+/// use tollgate_core::{Attribute, DetachedRequest, Request};
+/// let owned = DetachedRequest::of(&Request::new().with(Attribute::UserId, "42").with_custom(&[("region", "eu")]));
 /// let lists = owned.lists();
 /// assert_eq!(owned.request(&lists).custom, [("region", "eu")]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct OwnedRequest {
+pub struct DetachedRequest {
     namespace: String,
     known: Vec<(Attribute, String)>,
     custom: Vec<(String, String)>,
@@ -25,16 +25,16 @@ pub struct OwnedRequest {
 
 /// The lists that a [`Request`] borrows.
 #[derive(Clone, Debug)]
-pub struct RequestLists<'a> {
+pub struct DetachedLists<'a> {
     custom: Vec<(&'a str, &'a str)>,
     costs: Vec<(&'a str, u64)>,
 }
 
-impl OwnedRequest {
+impl DetachedRequest {
     /// A copy. A limit that the caller supplied is left out.
-    pub fn of(request: &Request<'_>) -> OwnedRequest {
+    pub fn of(request: &Request<'_>) -> DetachedRequest {
         let known = Attribute::ALL.into_iter();
-        OwnedRequest {
+        DetachedRequest {
             namespace: request.namespace.to_owned(),
             known: known.filter_map(|attribute| Some((attribute, request.get(attribute)?.to_owned()))).collect(),
             custom: request.custom.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
@@ -47,16 +47,16 @@ impl OwnedRequest {
         }
     }
 
-    /// The lists for [`request`](OwnedRequest::request).
-    pub fn lists(&self) -> RequestLists<'_> {
-        RequestLists {
+    /// The lists for [`request`](DetachedRequest::request).
+    pub fn lists(&self) -> DetachedLists<'_> {
+        DetachedLists {
             custom: self.custom.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
             costs: self.costs.iter().map(|(meter, amount)| (meter.as_str(), *amount)).collect(),
         }
     }
 
     /// The request again.
-    pub fn request<'a>(&'a self, lists: &'a RequestLists<'a>) -> Request<'a> {
+    pub fn request<'a>(&'a self, lists: &'a DetachedLists<'a>) -> Request<'a> {
         let mut request = Request::new()
             .in_namespace(&self.namespace)
             .with_custom(&lists.custom)
