@@ -38,7 +38,12 @@ export interface RouterSettings {
 
 export function routerSettings(app: Pick<FastifyInstance, "initialConfig">): RouterSettings {
   const config = app.initialConfig as RouterSettings & { routerOptions?: RouterSettings };
-  return { ...config, ...config.routerOptions };
+  const { routerOptions } = config;
+  return {
+    caseSensitive: routerOptions?.caseSensitive ?? config.caseSensitive,
+    // Fastify fills in `routerOptions` with false beside an option of the application that its router follows.
+    useSemicolonDelimiter: routerOptions?.useSemicolonDelimiter || config.useSemicolonDelimiter,
+  };
 }
 
 export function factsOf(request: FastifyRequest, router: RouterSettings): Facts {

@@ -79,6 +79,8 @@ export class Guard<Req, Res = unknown> {
       const limiter = decision.mode === "fallback" && answer === undefined ? this.client.fallbackLimiter : undefined;
       const fields = answer ? fieldsOf(answer) : limiter ? fallbackFields(decision, limiter, systemClock.wallMs()) : [];
       if (decision.allowed || this.settings.shadow) {
+        // A rule that queues: passed on when its turn comes.
+        if (decision.delayMs && !this.settings.shadow) await systemClock.sleep(decision.delayMs);
         return { fields, settle: (response) => this.settle(asked, decision.reservation, request, response) };
       }
       const refusal = answer ? refusalOf(answer) : limiter ? fallbackRefusal(decision, fields) : closedRefusal();
