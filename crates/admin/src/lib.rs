@@ -14,7 +14,7 @@
 //! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `grants`, `clients` |
 //! | other handlers | `tokens`, `api_keys`, `audit`, `violations`, `webhooks`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
 //! | response | `response`, `problem`, `cursor` (sealed), `tree` (YAML and JSON) |
-//! | description | `openapi`, `schema`, `docs` |
+//! | description | `openapi` (with the schemas of `tollgate-api-schema`), `docs` |
 //! | what the node provides | `node`, `mode_switch` |
 //! | `/live`, `/ready`, `/metrics`, `/stats`, `/rlconfig` | `operator_pages` |
 
@@ -58,7 +58,6 @@ mod resource;
 mod response;
 mod route;
 mod rules;
-mod schema;
 mod server;
 mod short_form;
 mod state;

@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
+use tollgate_api_schema as schema;
 
 use super::access::AdminAccess;
 use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
 use super::endpoints::endpoints;
 use super::parameter::{Parameter, ParameterKind};
-use super::schema;
 
 /// The document.
 pub fn document() -> Value {

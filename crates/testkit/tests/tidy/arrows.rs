@@ -58,7 +58,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http", &["config", "core", "identity", "net", "rules", "service", "telemetry", "web"]),
     ("grpc", &["config", "core", "net", "proto", "ruleset", "service", "telemetry", "web"]),
     ("resp-server", &["config", "core", "net", "resp", "service", "telemetry"]),
-    ("admin", &["control", "core", "net", "rules", "ruleset", "service", "telemetry", "web", "webhooks"]),
+    ("api-schema", &["control", "rules", "service"]),
+    ("admin", &["api-schema", "control", "core", "net", "rules", "ruleset", "service", "telemetry", "web", "webhooks"]),
     ("console", &["admin", "core", "http", "net", "rules", "service", "web"]),
     (
         "server",

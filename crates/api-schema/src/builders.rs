@@ -49,7 +49,7 @@ pub(crate) fn list(name: &str, of: &str) -> Value {
 }
 
 /// A reference to a schema.
-pub(crate) fn reference(name: &str) -> Value {
+pub fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 

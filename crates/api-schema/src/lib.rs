@@ -1,4 +1,4 @@
-//! JSON Schemas of request and response bodies, for the OpenAPI 3.1 document.
+//! JSON Schemas of the request and response bodies of the admin API, for its OpenAPI 3.1 document.
 
 mod api_keys;
 mod builders;
@@ -9,12 +9,12 @@ mod rules;
 mod traffic;
 mod webhooks;
 
-pub(super) use builders::reference;
+pub use builders::reference;
 
 use serde_json::{Map, Value};
 
 /// Every schema by its name.
-pub(super) fn all() -> Map<String, Value> {
+pub fn all() -> Map<String, Value> {
     let mut all = Map::new();
     let schemas = [
         rules::schemas(),
