@@ -7,7 +7,7 @@ use tollgate_web::h1::parse;
 
 use crate::canonical::CanonicalPath;
 use crate::field_class::FieldClass;
-use crate::request_head::{ForwardedFor, HeadStyle, rebuild_head, tokens};
+use crate::request_head::{ForwardedFor, ForwardingPeer, HeadStyle, rebuild_head, tokens};
 use crate::spec::{ForwardedStyle, HeaderEdits, TraceStyle};
 
 const MAX_HEAD: usize = 16 << 10;
@@ -35,7 +35,12 @@ pub fn rebuilt_head(data: &[u8]) {
         _ => ForwardedStyle::Off,
     };
     let trusts_peer = options & 4 != 0;
-    let forwarded = ForwardedFor { peer: Some(PEER), trusts_peer, host: host.as_ref(), is_tls: options & 8 != 0 };
+    let forwarded = ForwardedFor {
+        peer: ForwardingPeer { address: Some(PEER), text: None },
+        trusts_peer,
+        host: host.as_ref(),
+        is_tls: options & 8 != 0,
+    };
     let route = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &HeaderEdits::default() };
     rebuild_head(&mut headers, &route, &forwarded);
     // Requests of HTTP/1.0 without a host get the server's, when it is chosen.

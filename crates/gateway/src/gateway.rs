@@ -30,7 +30,7 @@ use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::queue_place::QueuePlace;
 use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
 use crate::refusal_body::{RefusalStyle, RefusalText, respond};
-use crate::request_head::{ForwardedFor, HeadStyle, rebuild_head};
+use crate::request_head::{ForwardedFor, ForwardingPeer, HeadStyle, rebuild_head};
 use crate::request_record::{Recorder, RequestRecord};
 use crate::response::{ExchangeGuards, forwarded};
 use crate::routes::{CompiledRoute, RouteTable};
@@ -127,7 +127,7 @@ impl WebApp for Gateway {
                 }
                 record.write_id(response.headers_mut());
                 if let GatewayRefusal::Upstream(error) = &*refusal {
-                    tracing::debug!(route = record.record.route, %error, "a request was not forwarded");
+                    tracing::debug!(route = record.route_name(), %error, "a request was not forwarded");
                 }
                 response
             }
@@ -207,9 +207,7 @@ impl GatewayState {
         let mut asked = AskedRequest { namespace, endpoint: &endpoint, host: &host, caller: &caller, class: "" };
         let class = asked.class_of(&route.spec, &parts.headers);
         asked.class = &class.name;
-        let accept = parts.headers.get(header::ACCEPT).map(|accept| accept.as_bytes().to_owned());
-        let options = ResponseOptions {
-            media: accept.as_deref().map_or(Media::Problem, Media::accepted),
+        let mut options = ResponseOptions {
             random: random::fast(),
             limited_status: Some(route.spec.denied_status),
             closed: ClosedReason::Overload,
@@ -220,6 +218,8 @@ impl GatewayState {
         if !decision.is_allowed() {
             match self.shadow {
                 false => {
+                    let accept = parts.headers.get(header::ACCEPT);
+                    options.media = accept.map_or(Media::Problem, |accept| Media::accepted(accept.as_bytes()));
                     let denial = self.deny(&decision, &options, priced.dialect(), record);
                     return Ok(if is_grpc(&parts.headers) { grpc_refusal(denial) } else { denial });
                 }
@@ -256,7 +256,8 @@ impl GatewayState {
             end: route.upstream.spec.timeouts.total.map(|total| Instant::now() + total),
         };
         let upgraded = route.spec.upgrade.then(|| upgrade::asked_protocol(&parts)).flatten();
-        self.rebuild(&mut parts.headers, &route, &peer, &identifier);
+        let peer = ForwardingPeer { address: peer.whole, text: caller.ip().filter(|_| caller.address() == peer.whole) };
+        self.rebuild(&mut parts.headers, &route, peer, &identifier);
         let mut request = Request::new(SentRequestBody::empty());
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, target, parts.headers);
         if let Some(protocol) = upgraded {
@@ -357,12 +358,12 @@ impl GatewayState {
         &self,
         headers: &mut HeaderMap,
         route: &CompiledRoute,
-        peer: &tollgate_net::Peer,
+        peer: ForwardingPeer<'_>,
         identifier: &Identifier,
     ) {
         let host = headers.get(header::HOST).cloned();
-        let trusts_peer = identifier.is_trusted_proxy(peer.whole);
-        let forwarded = ForwardedFor { peer: peer.whole, trusts_peer, host: host.as_ref(), is_tls: self.is_tls };
+        let trusts_peer = identifier.is_trusted_proxy(peer.address);
+        let forwarded = ForwardedFor { peer, trusts_peer, host: host.as_ref(), is_tls: self.is_tls };
         let RouteSpec { forwarded: style, traceparent, request_headers, .. } = &route.spec;
         let style = HeadStyle { forwarded: *style, trace: *traceparent, edits: request_headers };
         rebuild_head(headers, &style, &forwarded);

@@ -26,12 +26,11 @@ pub(crate) struct HeadStyle<'a> {
 
 /// Makes the caller's header the one that the server gets.
 pub(crate) fn rebuild_head(headers: &mut HeaderMap, style: &HeadStyle<'_>, forwarded: &ForwardedFor<'_>) {
-    remove_connection_fields(headers);
     headers.remove(header::EXPECT); // the gateway has answered it
-    remove_where(headers, |name| match FieldClass::of(name) {
-        FieldClass::Override | FieldClass::OtherHop => true,
+    remove_classes(headers, |class| match class {
+        FieldClass::Connection | FieldClass::Override | FieldClass::OtherHop => true,
         FieldClass::Proxy => !forwarded.trusts_peer,
-        FieldClass::Own | FieldClass::Connection | FieldClass::Hops => false,
+        FieldClass::Own | FieldClass::Hops => false,
     });
     join_cookies(headers);
     forwarded.write(style.forwarded, headers);
@@ -48,14 +47,6 @@ fn join_cookies(headers: &mut HeaderMap) {
     let all: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
     if let Ok(joined) = HeaderValue::from_bytes(&all.join(&b"; "[..])) {
         headers.insert(header::COOKIE, joined);
-    }
-}
-
-/// Removes fields by their names.
-fn remove_where(headers: &mut HeaderMap, is_removed: impl Fn(&str) -> bool) {
-    let removed: SmallVec<[HeaderName; 4]> = headers.keys().filter(|name| is_removed(name.as_str())).cloned().collect();
-    for name in removed {
-        headers.remove(name);
     }
 }
 
@@ -89,6 +80,11 @@ fn is_protected(name: &str, headers: &HeaderMap, trusts_peer: bool) -> bool {
 /// Removes the fields of the connection, and those that `Connection` names. `TE: trailers` stays: it says that the caller
 /// takes trailers, which gRPC needs.
 pub(crate) fn remove_connection_fields(headers: &mut HeaderMap) {
+    remove_classes(headers, |class| class == FieldClass::Connection);
+}
+
+/// The same with fields of other classes.
+fn remove_classes(headers: &mut HeaderMap, is_removed: impl Fn(FieldClass) -> bool) {
     let takes_trailers = tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
     // What describes the body is end to end: a caller must not have it left out behind the gateway that read it.
     let is_optional = |name: &HeaderName| *name != header::HOST && !name.as_str().starts_with("content-");
@@ -96,7 +92,10 @@ pub(crate) fn remove_connection_fields(headers: &mut HeaderMap) {
     for name in named.collect::<SmallVec<[HeaderName; 4]>>() {
         headers.remove(name);
     }
-    remove_where(headers, |name| FieldClass::of(name) == FieldClass::Connection);
+    let removed = headers.keys().filter(|name| is_removed(FieldClass::of(name.as_str()))).cloned();
+    for name in removed.collect::<SmallVec<[HeaderName; 4]>>() {
+        headers.remove(name);
+    }
     if takes_trailers {
         headers.insert(header::TE, HeaderValue::from_static("trailers"));
     }
@@ -108,11 +107,19 @@ pub(crate) fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iter
     values.flat_map(|value| value.split(',')).map(str::trim).filter(|token| !token.is_empty())
 }
 
+/// The other end of the caller's connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ForwardingPeer<'a> {
+    pub(crate) address: Option<std::net::IpAddr>,
+    /// The address as text, if it was written before.
+    pub(crate) text: Option<&'a str>,
+}
+
 /// What a server is told of the caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForwardedFor<'a> {
-    /// The other end of the caller's connection.
-    pub(crate) peer: Option<std::net::IpAddr>,
+    /// Who forwards the request to the gateway, perhaps the caller itself.
+    pub(crate) peer: ForwardingPeer<'a>,
     /// Whether what the peer says of earlier hops is kept.
     pub(crate) trusts_peer: bool,
     /// The `Host` of the caller.
@@ -143,8 +150,10 @@ impl ForwardedFor<'_> {
     }
 
     fn write_x_forwarded(&self, headers: &mut HeaderMap) {
-        if let Some(peer) = self.peer {
-            append_to_list(headers, X_FORWARDED_FOR, &peer.to_string());
+        match self.peer {
+            ForwardingPeer { text: Some(text), .. } => append_to_list(headers, X_FORWARDED_FOR, text),
+            ForwardingPeer { address: Some(peer), .. } => append_to_list(headers, X_FORWARDED_FOR, &peer.to_string()),
+            ForwardingPeer { address: None, .. } => {}
         }
         if let (Some(host), Entry::Vacant(place)) = (self.host, headers.entry(X_FORWARDED_HOST)) {
             place.insert(host.clone());
@@ -156,7 +165,7 @@ impl ForwardedFor<'_> {
 
     /// RFC 7239.
     fn write_forwarded(&self, headers: &mut HeaderMap) {
-        let address = match self.peer {
+        let address = match self.peer.address {
             Some(std::net::IpAddr::V6(address)) => format!("\"[{address}]\""),
             Some(address) => address.to_string(),
             None => "unknown".to_owned(),
@@ -236,7 +245,7 @@ mod tests {
     fn forwarded(style: ForwardedStyle, trusts_peer: bool, sent: &[(&'static str, &'static str)]) -> Vec<String> {
         let mut headers = map(sent);
         let host = HeaderValue::from_static("api.example.com");
-        let peer = Some("2001:db8::1".parse().unwrap());
+        let peer = ForwardingPeer { address: Some("2001:db8::1".parse().unwrap()), text: None };
         let edits = HeaderEdits::default();
         let style = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &edits };
         rebuild_head(&mut headers, &style, &ForwardedFor { peer, trusts_peer, host: Some(&host), is_tls: true });
@@ -280,7 +289,8 @@ mod tests {
             (HeaderName::from_static("x-team"), HeaderValue::from_static("ours")),
             (HeaderName::from_static("x-rewrite-url"), HeaderValue::from_static("/ours")),
         ];
-        let forwarded = ForwardedFor { peer: None, trusts_peer: true, host: None, is_tls: false };
+        let peer = ForwardingPeer::default();
+        let forwarded = ForwardedFor { peer, trusts_peer: true, host: None, is_tls: false };
         let edits = HeaderEdits { set, ..HeaderEdits::default() };
         let style = HeadStyle { forwarded: ForwardedStyle::Off, trace: TraceStyle::Pass, edits: &edits };
         rebuild_head(&mut headers, &style, &forwarded);

@@ -11,7 +11,6 @@ use tollgate_web::{StreamError, WebRequest};
 use crate::access_log::{AccessLog, AccessRecord, FORWARDED};
 use crate::metrics::GatewayMetrics;
 use crate::refusal_body::RefusalStyle;
-use crate::route_figures::RouteFigures;
 use crate::routes::CompiledRoute;
 use crate::upstream::{BodyProgress, UpstreamServer};
 
@@ -31,8 +30,7 @@ pub(crate) struct RequestRecord {
     start: Time,
     progress: BodyProgress,
     is_shadow_denied: bool,
-    /// Those of its route.
-    figures: Option<Arc<RouteFigures>>,
+    route: Option<Arc<CompiledRoute>>,
     pub(crate) record: AccessRecord,
     /// How it is refused, if the route has a style of its own.
     pub(crate) style: Option<RefusalStyle>,
@@ -46,7 +44,7 @@ impl RequestRecord {
             start: recorder.clock.now(),
             progress: BodyProgress::default(),
             is_shadow_denied: false,
-            figures: None,
+            route: None,
             record,
             style: None,
         }
@@ -70,9 +68,13 @@ impl RequestRecord {
     }
 
     /// A route was found.
-    pub(crate) fn routed(&mut self, route: &CompiledRoute) {
-        self.record.route = route.spec.name.clone();
-        self.figures = Some(route.figures.clone());
+    pub(crate) fn routed(&mut self, route: &Arc<CompiledRoute>) {
+        self.route = Some(route.clone());
+    }
+
+    /// The name of its route; empty before one was found.
+    pub(crate) fn route_name(&self) -> &str {
+        self.route.as_ref().map_or("", |route| &route.spec.name)
     }
 
     /// The caller is known.
@@ -155,16 +157,19 @@ fn protocol_name(version: Version) -> &'static str {
 impl Drop for RequestRecord {
     fn drop(&mut self) {
         let Recorder { clock, metrics, log } = &*self.recorder;
+        let route = self.route.take();
+        let name = route.as_ref().map_or("", |route| route.spec.name.as_str());
         let record = &mut self.record;
         // The caller hung up before there was a response.
         let outcome = if record.outcome.is_empty() { "aborted" } else { record.outcome };
-        metrics.ended(&record.route, outcome, record.status);
+        metrics.ended(name, outcome, record.status);
         let taken = clock.now().since(self.start);
-        if let Some(figures) = &self.figures {
-            figures.duration.observe(taken.into());
+        if let Some(route) = &route {
+            route.figures.duration.observe(taken.into());
         }
         if let Some(log) = log {
             record.outcome = outcome;
+            record.route = name.to_owned();
             record.request_bytes = self.progress.bytes();
             record.micros = taken.nanos() / 1_000;
             log.record(record, clock.wall());

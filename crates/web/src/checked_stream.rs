@@ -272,11 +272,18 @@ fn check_head<'a>(bytes: &'a [u8], limits: &NetLimits) -> Result<Option<ParsedHe
     if parsed.is_some_and(|parsed| matches!(parsed.length, BodyLength::Known(length) if length > LENGTH_MAX)) {
         return Err(HttpError::BodyTooLarge);
     }
-    let is_target = |target: &[u8]| !target.contains(&b'#') && Uri::try_from(target).is_ok();
+    let is_target =
+        |target: &[u8]| is_plain_target(target) || (!target.contains(&b'#') && Uri::try_from(target).is_ok());
     match parsed.map(|parsed| is_target(target(bytes, &parsed))) {
         Some(false) => Err(HttpError::Malformed("the target is malformed")),
         _ => Ok(parsed),
     }
+}
+
+/// True for most targets that hyper takes: a path, and perhaps a query, of letters, digits and common marks.
+fn is_plain_target(target: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~%?=&+,:@".contains(byte);
+    target.first() == Some(&b'/') && target.len() < 4096 && target.iter().all(is_plain)
 }
 
 /// The target of a valid head: the second word of its first line that is not empty.

@@ -36,7 +36,7 @@ pub(crate) use server::{ServerPermit, UpstreamServer};
 pub(crate) use tls::client_config;
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -224,8 +224,8 @@ impl Upstream {
             let (is_stale, is_pooled) = (may_be_stale(&checkout, &request), checkout.is_pooled());
             let copy = (is_stale || self.retries.has_left(retries)).then(|| copy_of(&request)).flatten();
             let mut deadline = checkout.deadline(Instant::now() + self.spec.timeouts.first_byte);
-            let sent = checkout.send(request, &server.url);
-            let (error, unsent) = match self.in_time(&progress, &mut deadline, sent).await? {
+            let mut sent = pin!(checkout.send(request, &server.url));
+            let (error, unsent) = match self.in_time(&progress, &mut deadline, sent.as_mut()).await? {
                 Ok((response, connection)) => {
                     check_response(&response)?;
                     let connection = connection.after(progress);
@@ -255,9 +255,8 @@ impl Upstream {
         &self,
         progress: &BodyProgress,
         deadline: &mut Deadline,
-        sent: impl Future<Output = T>,
+        mut sent: Pin<&mut impl Future<Output = T>>,
     ) -> Result<T, UpstreamError> {
-        let mut sent = pin!(sent);
         let mut was_done = progress.is_done();
         let mut bytes = progress.bytes();
         loop {
