@@ -37,7 +37,7 @@ fn client(server: &Server) -> Client {
     Client::new(config).unwrap()
 }
 
-fn asked<'a>(endpoint: &'a str) -> Request<'a> {
+fn asked(endpoint: &str) -> Request<'_> {
     Request::new().with(Attribute::UserId, "42").with(Attribute::Endpoint, endpoint)
 }
 
