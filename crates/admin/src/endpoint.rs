@@ -199,7 +199,7 @@ pub enum Tag {
 
 impl Tag {
     /// Every section in the order of the page, with its description.
-    pub const ALL: [(Tag, &'static str); 15] = [
+    pub const ALL: [(Tag, &'static str); 16] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (Tag::Grants, "Units that one client gets once, in the period of a quota."),

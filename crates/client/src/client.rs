@@ -7,15 +7,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tollgate_core::{Clock, Request, Span};
 
-use crate::acquire::WaitingLines;
 use crate::config::{ClientConfig, ClientConfigError, OnError};
 use crate::failure::{CallError, Outage, OutageKind, RequestRejected};
 use crate::guard::ServerBreaker;
 use crate::local::LocalLimiter;
 use crate::outage::OutageReporter;
 use crate::reservation::{RemoteReservation, RemoteSettlement};
-use crate::slot::SlotGuard;
 use crate::transport::{DecisionAnswer, HttpDecision, ServerAnswer, ServerCall, Transport};
+use crate::waiting_line::WaitingLines;
 use crate::{RemoteDecision, decision};
 
 /// A client of one server. Clones share its connections, its breaker and its fallback limiter.
@@ -149,17 +148,6 @@ impl Client {
         self.renew_receipt(&reservation.receipt).await.map(|(held, _)| held)
     }
 
-    /// Takes a slot of every concurrency rule that applies; all other rules are charged as by a check. The guard renews
-    /// and releases it.
-    pub async fn acquire_slot(
-        &self,
-        request: &Request<'_>,
-    ) -> Result<(RemoteDecision, Option<SlotGuard>), RequestRejected> {
-        let answer = self.decide(request, ServerCall::AcquireSlot(request)).await?;
-        let guard = answer.receipt.map(|receipt| SlotGuard::hold(self.clone(), receipt, answer.ttl));
-        Ok((answer.decision, guard))
-    }
-
     /// What a client has used of every rule, as the server's JSON. Charges nothing.
     pub async fn usage(&self, client: &Request<'_>) -> Result<Value, CallError> {
         match self.ask(&ServerCall::Usage(client)).await? {
@@ -183,7 +171,7 @@ impl Client {
     }
 
     /// Asks for a decision; without an answer the fail policy decides.
-    async fn decide(
+    pub(crate) async fn decide(
         &self,
         request: &Request<'_>,
         call: ServerCall<'_>,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tollgate_core::{Clock, Limit, Span};
 use tollgate_store::MonotonicClock;
 
+use crate::client_url::ClientUrl;
 use crate::failure::Outage;
-use crate::transport::ClientUrl;
 
 /// What decides when the server gives no decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

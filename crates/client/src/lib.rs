@@ -38,6 +38,7 @@
 
 mod acquire;
 mod client;
+mod client_url;
 mod config;
 mod decision;
 mod failure;
@@ -48,6 +49,7 @@ mod prefetch;
 mod reservation;
 mod slot;
 mod transport;
+mod waiting_line;
 
 pub use client::Client;
 pub use config::{ClientConfig, ClientConfigError, OnError};

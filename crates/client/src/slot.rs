@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
-use tollgate_core::Span;
+use tollgate_core::{Request, Span};
 
-use crate::Client;
-use crate::failure::CallError;
+use crate::failure::{CallError, RequestRejected};
+use crate::transport::ServerCall;
+use crate::{Client, RemoteDecision};
 
 /// A slot of every concurrency rule that applies. Dropping it releases them: in the background, with up to three attempts.
 /// What no attempt reaches expires after its time to live.
@@ -29,6 +30,19 @@ type ReleaseReply = Option<oneshot::Sender<Result<bool, CallError>>>;
 const RELEASES_MAX: u32 = 3;
 /// Time to live of a slot where the server named none: it holds no slot then, and is only released.
 const UNNAMED_TTL: Span = Span::from_secs(3600);
+
+impl Client {
+    /// Takes a slot of every concurrency rule that applies; all other rules are charged as by a check. The guard renews
+    /// and releases it. A call that is dropped before its answer may leave a slot behind, which expires.
+    pub async fn acquire_slot(
+        &self,
+        request: &Request<'_>,
+    ) -> Result<(RemoteDecision, Option<SlotGuard>), RequestRejected> {
+        let answer = self.decide(request, ServerCall::AcquireSlot(request)).await?;
+        let guard = answer.receipt.map(|receipt| SlotGuard::hold(self.clone(), receipt, answer.ttl));
+        Ok((answer.decision, guard))
+    }
+}
 
 impl SlotGuard {
     pub(crate) fn hold(client: Client, receipt: String, ttl: Option<Span>) -> SlotGuard {

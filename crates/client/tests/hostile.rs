@@ -1,5 +1,7 @@
 //! Servers that misbehave: what a client does is a decision of its fail policy, in time, and at most one request.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

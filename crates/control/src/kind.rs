@@ -33,7 +33,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 12] = [
+    pub const ALL: [RecordKind; 13] = [
         RecordKind::Rule,
         RecordKind::Override,
         RecordKind::Grant,

@@ -12,12 +12,10 @@ mod audit;
 mod author;
 pub mod change_feed;
 mod control;
-mod database_url;
 mod db;
 mod edit;
 mod error;
 mod hex;
-mod instant;
 mod kind;
 mod page;
 pub mod record;
@@ -31,11 +29,10 @@ pub use control::{
     OverrideFilter, PeriodUsage, PeriodUsageFilter, PeriodUsageRecord, Quarantined, RuleFilter, Snapshot, TokenDraft,
     Verified, Violation, ViolationFilter, ViolationRecord, WaitingDeliveries, WebhookDraft,
 };
-pub use database_url::DatabaseUrl;
 pub use db::{DatabaseTimeouts, Schema};
 pub use edit::{AppliedChanges, Change, ChangeSet, Dependents, Edit, Precondition};
 pub use error::{Error, FieldError, Result};
-pub use instant::Instant;
 pub use kind::RecordKind;
 pub use page::{Listing, Page};
 pub use tollgate_core::Enforcement;
+pub use tollgate_sql::{DatabaseUrl, Instant};

@@ -68,7 +68,7 @@ impl Courtesy {
     }
 
     /// How long the next call should wait, and takes its place: calls that ask at the same time are spread too.
-    pub fn pause(&self, now: Time) -> Span {
+    pub fn delay(&self, now: Time) -> Span {
         let mut state = self.state.lock();
         let is_low = u128::from(state.remaining) * 100 < u128::from(state.limit) * u128::from(self.below_percent);
         if !is_low || state.reset <= now {
@@ -94,26 +94,26 @@ mod tests {
     #[test]
     fn calls_are_slowed_down_as_the_limit_comes_closer() {
         let courtesy = Courtesy::default();
-        assert_eq!(courtesy.pause(NOW), Span::ZERO, "nothing is known");
+        assert_eq!(courtesy.delay(NOW), Span::ZERO, "nothing is known");
         courtesy.observe(100, 10, Span::from_secs(10), NOW);
-        assert_eq!(courtesy.pause(NOW), Span::ZERO, "a tenth is left");
+        assert_eq!(courtesy.delay(NOW), Span::ZERO, "a tenth is left");
         courtesy.observe(100, 9, Span::from_secs(10), NOW);
-        assert_eq!(courtesy.pause(NOW), Span::SECOND);
+        assert_eq!(courtesy.delay(NOW), Span::SECOND);
         courtesy.observe(100, 1, Span::from_secs(8), NOW);
-        assert_eq!(Courtesy::default().pause(NOW), Span::ZERO);
-        assert!(courtesy.pause(NOW) > Span::SECOND);
-        assert_eq!(courtesy.pause(NOW.after(Span::from_secs(8))), Span::ZERO, "the reset has passed");
+        assert_eq!(Courtesy::default().delay(NOW), Span::ZERO);
+        assert!(courtesy.delay(NOW) > Span::SECOND);
+        assert_eq!(courtesy.delay(NOW.after(Span::from_secs(8))), Span::ZERO, "the reset has passed");
     }
 
     #[test]
     fn callers_at_the_same_time_are_spread_and_bounded() {
         let courtesy = Courtesy::new(50, Span::from_secs(5));
         courtesy.observe(10, 3, Span::from_secs(4), NOW);
-        let pauses: Vec<Span> = (0..6).map(|_| courtesy.pause(NOW)).collect();
+        let pauses: Vec<Span> = (0..6).map(|_| courtesy.delay(NOW)).collect();
         assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]), "{pauses:?}");
         assert!(pauses.iter().all(|pause| *pause <= Span::from_secs(4)), "{pauses:?}");
         courtesy.observe(u64::MAX, 0, Span::from_nanos(u64::MAX), NOW);
-        assert!(courtesy.pause(NOW) <= Span::from_secs(5));
+        assert!(courtesy.delay(NOW) <= Span::from_secs(5));
     }
 
     #[test]
@@ -126,10 +126,10 @@ mod tests {
         }
         let courtesy = Courtesy::default();
         courtesy.observe_fields(&fields, &clock);
-        assert_eq!(courtesy.pause(NOW), Span::from_secs(2));
+        assert_eq!(courtesy.delay(NOW), Span::from_secs(2));
         fields.insert("x-ratelimit-reset", "1800000005".parse().unwrap());
         let courtesy = Courtesy::default();
         courtesy.observe_fields(&fields, &clock);
-        assert_eq!(courtesy.pause(NOW), Span::SECOND);
+        assert_eq!(courtesy.delay(NOW), Span::SECOND);
     }
 }

@@ -172,7 +172,7 @@ impl Shared {
     /// Waits for courtesy, and refuses what the throttle refuses.
     async fn admit<E>(&self) -> Result<(), RetryError<E>> {
         if let Some(courtesy) = &self.courtesy {
-            let pause = courtesy.pause(self.clock.now());
+            let pause = courtesy.delay(self.clock.now());
             if !pause.is_zero() {
                 tokio::time::sleep(Duration::from(pause)).await;
             }

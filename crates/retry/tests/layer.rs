@@ -1,5 +1,7 @@
 //! The layer over a service that answers from a list, on Tokio's paused clock.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -27,11 +29,14 @@ fn clock() -> Arc<PausedClock> {
     Arc::new(PausedClock(Instant::now()))
 }
 
+/// The idempotency key of a call, and when it came.
+type AskedCall = (Option<String>, Instant);
+
 /// Answers in order; keeps what it was asked.
 #[derive(Clone, Default)]
 struct Listed {
     answers: Arc<Mutex<VecDeque<Response<Full<Bytes>>>>>,
-    asked: Arc<Mutex<Vec<(Option<String>, Instant)>>>,
+    asked: Arc<Mutex<Vec<AskedCall>>>,
 }
 
 impl Listed {

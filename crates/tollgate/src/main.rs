@@ -9,13 +9,9 @@ mod commands;
 mod decider;
 mod document;
 mod exit;
-mod input;
-mod load;
 mod output;
 mod replace;
-mod request;
 mod settings;
-mod suite;
 mod url_encoding;
 mod when;
 
@@ -23,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use tollgate_rule_tests::{input, load, request, suite};
 
 use crate::cli::Cli;
 use crate::client::ApiProblem;

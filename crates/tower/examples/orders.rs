@@ -1,5 +1,6 @@
 //! An application with a limit, and nothing else.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 
 use axum::Router;
@@ -36,7 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = tokio::net::TcpListener::bind(address).await?;
-    eprintln!("listening on http://{}", listener.local_addr()?);
+    writeln!(std::io::stderr(), "listening on http://{}", listener.local_addr()?)?;
     axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
     Ok(())
 }

@@ -12,7 +12,8 @@ use tollgate_store::Store;
 
 use crate::answer::LimitedResponse;
 use crate::backend::{Asked, LimitBackend, LimitQuestion, Limited};
-use crate::hold::{AmountsFuture, HeldAmount, HeldCharges, decided};
+use crate::hold::{AmountsFuture, HeldAmount, HeldCharges};
+use crate::unclaimed::decided;
 
 /// An engine, and how its decisions are rendered.
 pub(crate) struct EmbeddedBackend<S> {

@@ -68,6 +68,7 @@ mod layer;
 #[cfg(feature = "client")]
 mod remote;
 mod shared;
+mod unclaimed;
 
 pub use answer::LimitedResponse;
 pub use backend::{Asked, LimitBackend, LimitQuestion, Limited};

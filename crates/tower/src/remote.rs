@@ -10,7 +10,8 @@ use tollgate_core::DetachedRequest;
 
 use crate::answer::LimitedResponse;
 use crate::backend::{Asked, LimitBackend, LimitQuestion, Limited};
-use crate::hold::{AmountsFuture, HeldAmount, HeldCharges, decided};
+use crate::hold::{AmountsFuture, HeldAmount, HeldCharges};
+use crate::unclaimed::decided;
 
 /// The client of a server.
 pub(crate) struct RemoteBackend {

@@ -1,5 +1,7 @@
 //! `docs/guide/axum.md`: the program of the page is the example, and what its console shows is what happens.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

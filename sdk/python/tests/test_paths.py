@@ -99,7 +99,7 @@ async def _pass(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "websocket.accept"})
 
 
-async def _call(app: Any, path: str, **scope: Any) -> List[Dict[str, Any]]:
+async def call(app: Any, path: str, **scope: Any) -> List[Dict[str, Any]]:
     sent: List[Dict[str, Any]] = []
 
     async def receive() -> Dict[str, Any]:
@@ -118,7 +118,7 @@ class AsgiTest(unittest.IsolatedAsyncioTestCase):
     async def asked(self, build: Any, path: str, **scope: Any) -> Tuple[List[str], List[Dict[str, Any]]]:
         with FakeServer(answering(response())) as server:
             client = AsyncClient(server.url, timeout=30)
-            sent = await _call(build(client), path, **scope)
+            sent = await call(build(client), path, **scope)
             await client.close()
         return server.endpoints(), sent
 
@@ -150,11 +150,11 @@ class AsgiTest(unittest.IsolatedAsyncioTestCase):
         refused = response(b'{"allowed":false,"error_code":"rate_limited"}', "429 Too Many Requests")
         with FakeServer(answering(refused)) as server:
             client = AsyncClient(server.url, timeout=30)
-            sent = await _call(AsgiMiddleware(_pass, client=client), "/feed", type="websocket")
+            sent = await call(AsgiMiddleware(_pass, client=client), "/feed", type="websocket")
             self.assertEqual([message["type"] for message in sent], ["websocket.close"])
             extensions: Dict[str, Any] = {"websocket.http.response": {}}
             app = AsgiMiddleware(_pass, client=client)
-            sent = await _call(app, "/feed", type="websocket", extensions=extensions)
+            sent = await call(app, "/feed", type="websocket", extensions=extensions)
             self.assertEqual((sent[0]["type"], sent[0]["status"]), ("websocket.http.response.start", 429))
             await client.close()
 

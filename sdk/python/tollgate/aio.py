@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import ssl
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Coroutine, List, Mapping, Optional, Sequence, Set, TypeVar, Union
 
@@ -41,6 +42,7 @@ class AsyncClient:
         on_error: Optional[str] = None,
         fallback: Union[Limit, str, None] = None,
         connections_max: int = 32,
+        tls: Optional[ssl.SSLContext] = None,
         on_unavailable: Optional[Callable[[Exception], None]] = None,
     ) -> None:
         settings = Settings.given(
@@ -50,6 +52,7 @@ class AsyncClient:
             on_error=on_error,
             fallback=fallback,
             connections_max=connections_max,
+            tls=tls,
             on_unavailable=on_unavailable,
         )
         self._start(settings)

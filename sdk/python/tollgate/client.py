@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence, TypeVar, Union
 
@@ -36,6 +37,7 @@ class Client:
         on_error: Optional[str] = None,
         fallback: Union[Limit, str, None] = None,
         connections_max: int = 32,
+        tls: Optional[ssl.SSLContext] = None,
         on_unavailable: Optional[Callable[[Exception], None]] = None,
     ) -> None:
         settings = Settings.given(
@@ -45,6 +47,7 @@ class Client:
             on_error=on_error,
             fallback=fallback,
             connections_max=connections_max,
+            tls=tls,
             on_unavailable=on_unavailable,
         )
         self._start(settings)

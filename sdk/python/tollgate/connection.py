@@ -103,7 +103,7 @@ class ConnectionPool:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._origin = Origin.parse(settings.url)
-        self._tls = ssl.create_default_context() if self._origin.tls else None
+        self._tls = (settings.tls or ssl.create_default_context()) if self._origin.tls else None
         self._idle: List[Connection] = []
         self.reset_after_fork()
 

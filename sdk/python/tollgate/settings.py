@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, Union
@@ -59,6 +60,8 @@ class Settings:
     fallback: Union[Limit, str, None] = None
     """The limit of this process while there is no answer, such as `100/1m`."""
     connections_max: int = 32
+    tls: Optional[ssl.SSLContext] = field(default=None, repr=False)
+    """For https: a private authority, or a certificate of the client. Absent: the authorities of the system."""
     on_unavailable: Optional[Callable[[Exception], None]] = None
     """Called with the cause whenever there is no decision. Must not block."""
     clock: Callable[[], int] = time.monotonic_ns

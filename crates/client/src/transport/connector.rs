@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::url::{ClientUrl, ConnectTarget};
+use crate::client_url::{ClientUrl, ConnectTarget};
 use crate::config::{ClientConfig, ClientConfigError};
 
 /// Opens connections to one server, whatever the URI of a request says.

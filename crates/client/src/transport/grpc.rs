@@ -15,7 +15,8 @@ use tonic::{Code, Status};
 
 use super::connector::ServerConnector;
 use super::http::bearer;
-use super::{ClientUrl, DecisionAnswer, ServerAnswer, ServerCall};
+use super::{DecisionAnswer, ServerAnswer, ServerCall};
+use crate::client_url::ClientUrl;
 use crate::config::{ClientConfig, ClientConfigError};
 use crate::decision::mode_of;
 use crate::failure::{CallError, Outage, OutageKind, RequestRejected};

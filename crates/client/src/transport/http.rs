@@ -11,7 +11,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::connector::ServerConnector;
-use super::{ClientUrl, HttpDecision, ServerAnswer, ServerCall, json};
+use super::{HttpDecision, ServerAnswer, ServerCall, json};
+use crate::client_url::ClientUrl;
 use crate::config::{ClientConfig, ClientConfigError};
 use crate::failure::{CallError, Outage, OutageKind};
 use tollgate_core::Attribute;

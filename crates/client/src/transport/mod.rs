@@ -4,7 +4,6 @@ mod connector;
 mod grpc;
 mod http;
 mod json;
-mod url;
 
 use ::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
@@ -16,8 +15,6 @@ use crate::config::{ClientConfig, ClientConfigError};
 use crate::failure::{CallError, RequestRejected};
 use crate::reservation::RemoteSettlement;
 use crate::{Outage, OutageKind, RemoteDecision};
-
-pub(crate) use self::url::ClientUrl;
 
 /// The connections to a server, and the protocol on them.
 pub(crate) enum Transport {

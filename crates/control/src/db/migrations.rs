@@ -9,8 +9,8 @@ use std::time::Duration;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
-use super::failure::DatabaseFailure;
-use super::time_limit::TimeLimit;
+use tollgate_sql::{DatabaseFailure, TimeLimit};
+
 use super::{Connections, DatabaseFuture, DatabasePool, Tx, sql};
 use crate::{Error, Result};
 

@@ -22,7 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cost", &["rules"]),
     ("store", &["core"]),
     ("store-redis", &["core", "resp", "store"]),
-    ("control", &["core", "rules", "ruleset"]),
+    ("sql", &["core", "rules"]),
+    ("control", &["core", "rules", "ruleset", "sql"]),
     ("engine", &["core", "rules", "ruleset", "store", "store-redis"]),
     ("net", &["core", "rules", "telemetry"]),
     ("outbound", &[]),
@@ -88,6 +89,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("load", &["proto", "resp"]),
     ("terminal", &["core", "engine", "load", "rules", "ruleset", "service"]),
+    ("rule-tests", &["core", "engine", "rules", "ruleset", "store", "terminal"]),
     (
         "tollgate",
         &[
@@ -97,6 +99,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "engine",
             "gateway",
             "load",
+            "rule-tests",
             "rules",
             "ruleset",
             "server",

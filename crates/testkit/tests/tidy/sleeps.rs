@@ -66,12 +66,12 @@ fn is_paused_throughout(code: &str) -> bool {
 }
 
 /// Calls of these functions with an argument: `tokio::time::pause()` has none, `patience::pause(span)` has. Of methods
-/// only `pause` waits.
+/// only the `pause` of a lab waits.
 fn real_waits(line: &str, names: &[&str]) -> usize {
     let calls = names.iter().flat_map(|name| line.match_indices(*name).map(move |(at, _)| (at, at + name.len())));
     let is_call = |(start, end): &(usize, usize)| {
         let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
-        let is_method = line[..*start].ends_with('.') && !line[*start..].starts_with("pause");
+        let is_method = line[..*start].ends_with('.') && !line[..*end].ends_with("lab.pause");
         !line[..*start].ends_with(is_name)
             && !is_method
             && line[*end..].starts_with('(')
@@ -85,7 +85,7 @@ fn finds_real_waits_only() {
     let text = "#[tokio::test]\nasync fn waits() {\n    sleep(ms(1)).await;\n    tokio::time::sleep_until(then).await;\n}\n\
                 #[tokio::test(start_paused = true)]\nasync fn advances() {\n    sleep(ms(1)).await;\n    pause(ms(1));\n}\n\
                 #[test]\nfn blocks() {\n    thread::sleep(ms(1)); // sleep(ms(1))\n    tokio::time::pause();\n    lab.pause(1);\n    \
-                oversleep(1);\n    limit.interval(1);\n    thread::park_timeout(ms(1));\n}\npub(crate) async fn helps() {\n    sleep(ms(1)).await;\n}\n";
+                oversleep(1);\n    limit.interval(1);\n    hint.pause(1);\n    thread::park_timeout(ms(1));\n}\npub(crate) async fn helps() {\n    sleep(ms(1)).await;\n}\n";
     let found = sleeps(&crate::sources::read([("crates/a/tests/all.rs", text)].into_iter()));
     let names: Vec<&str> = found.iter().filter_map(|line| Some(line.split_once(": ")?.1)).collect();
     assert_eq!(names, ["waits", "waits", "advances", "blocks", "blocks", "blocks", "helps"]);

@@ -1,6 +1,7 @@
 //! The program of the conformance suite (`sdk/conformance`): an application behind the layer, and a client that answers
 //! lines of JSON.
 
+#![allow(clippy::indexing_slicing, reason = "a member that JSON lacks is null")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of the tests")]
 
 mod app;

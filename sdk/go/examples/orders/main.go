@@ -18,7 +18,7 @@ var keys = map[string]tollgate.Request{
 }
 
 func main() {
-	handler, err := application()
+	handler, err := application(tollgate.Settings{}) // TOLLGATE_URL, TOLLGATE_DATA_TOKEN
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -26,12 +26,13 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-func application() (http.Handler, error) {
+func application(settings tollgate.Settings) (http.Handler, error) {
 	fallback, err := tollgate.ParseLimit("100/1m") // in this process, while there is no answer
 	if err != nil {
 		return nil, err
 	}
-	client, err := tollgate.New(tollgate.Settings{Fallback: fallback})
+	settings.Fallback = fallback
+	client, err := tollgate.New(settings)
 	if err != nil {
 		return nil, err
 	}

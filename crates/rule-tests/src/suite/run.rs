@@ -17,22 +17,30 @@ use tollgate_terminal::{DecisionView, Palette, ruling_text};
 /// The result of a table.
 #[derive(Debug)]
 pub struct TableResult {
+    /// Steps that were run.
     pub steps: usize,
+    /// Requests that they made.
     pub requests: u64,
+    /// Steps that did not meet their expectations.
     pub failures: Vec<StepFailure>,
 }
 
 /// A step that did not meet its expectations.
 #[derive(Debug)]
 pub struct StepFailure {
+    /// Where it begins in the file.
     pub at: SourcePosition,
+    /// Its last line.
     pub end_line: u32,
+    /// Its name, if it has one.
     pub name: Option<String>,
     /// Time since the start.
     pub offset: String,
+    /// Each expectation that was not met.
     pub mismatches: Vec<Mismatch>,
     /// The decision, in one line.
     pub decision: Option<String>,
+    /// What each rule decided, in one line each.
     pub rulings: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ use crate::Instant;
 
 /// A bound value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SqlValue {
+pub enum SqlValue {
     /// NULL of any type.
     Null,
     /// `BIGINT`, `INTEGER`.
@@ -103,7 +103,7 @@ impl Encode<'_, Postgres> for Nothing {
 
 /// JSON in a column.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Json(pub(crate) serde_json::Value);
+pub struct Json(pub serde_json::Value);
 
 /// `jsonb` in PostgreSQL's catalogue, and its only version on the wire.
 const JSONB: Oid = Oid(3802);

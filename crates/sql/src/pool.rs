@@ -10,9 +10,9 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
 
-use super::DatabaseFuture;
-use super::time_limit::TimeLimit;
-use super::tx::{Tx, TxConnection};
+use crate::DatabaseFuture;
+use crate::time_limit::TimeLimit;
+use crate::tx::{Tx, TxConnection};
 use crate::{DatabaseUrl, Error, Result};
 
 /// How long reading a whole table may take.
@@ -45,14 +45,15 @@ impl Default for DatabaseTimeouts {
 
 /// Connections to one database, and their time limits.
 #[derive(Clone)]
-pub(crate) struct DatabasePool {
-    pub(crate) connections: Connections,
+pub struct DatabasePool {
+    /// Its connections, by kind.
+    pub connections: Connections,
     timeouts: DatabaseTimeouts,
 }
 
 /// Connections to one database.
 #[derive(Clone)]
-pub(crate) enum Connections {
+pub enum Connections {
     /// SQLite allows one writer at a time, so there is one connection for writing: the queue of the pool is fair, the
     /// file lock is not.
     Sqlite {
@@ -67,7 +68,7 @@ pub(crate) enum Connections {
 
 impl DatabasePool {
     /// Prepares connections without opening any.
-    pub(crate) fn new(url: &DatabaseUrl, timeouts: DatabaseTimeouts) -> Result<DatabasePool> {
+    pub fn new(url: &DatabaseUrl, timeouts: DatabaseTimeouts) -> Result<DatabasePool> {
         let connections = match url {
             DatabaseUrl::Sqlite(path) => sqlite(path, timeouts)?,
             DatabaseUrl::Postgres(url) => postgres(url, timeouts)?,
@@ -76,7 +77,7 @@ impl DatabasePool {
     }
 
     /// Begins a transaction that writes.
-    pub(crate) async fn write(&self) -> Result<Tx> {
+    pub async fn write(&self) -> Result<Tx> {
         let limit = self.limit();
         match &self.connections {
             Connections::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE", limit).await,
@@ -86,12 +87,12 @@ impl DatabasePool {
     }
 
     /// The same for whole tables, which take longer; not concurrent with other writers.
-    pub(crate) async fn write_long(&self) -> Result<Tx> {
+    pub async fn write_long(&self) -> Result<Tx> {
         self.lengthen(self.write().await?).await
     }
 
     /// Begins a transaction that reads one snapshot.
-    pub(crate) async fn read(&self) -> Result<Tx> {
+    pub async fn read(&self) -> Result<Tx> {
         let limit = self.limit();
         match &self.connections {
             Connections::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN", limit).await,
@@ -102,7 +103,7 @@ impl DatabasePool {
     }
 
     /// The same for whole tables.
-    pub(crate) async fn read_long(&self) -> Result<Tx> {
+    pub async fn read_long(&self) -> Result<Tx> {
         self.lengthen(self.read().await?).await
     }
 

@@ -4,34 +4,32 @@ use std::borrow::Cow;
 
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
-use super::SqlValue;
-use crate::error::field_error;
-use crate::{Error, Result};
+use crate::{Error, Result, SqlValue, field_error};
 
 /// A statement. Its text consists of literals of this program; input is always a bound [`SqlValue`], so nothing is
 /// escaped.
 #[derive(Clone, Debug)]
-pub(crate) struct Sql {
+pub struct Sql {
     text: Cow<'static, str>,
     pub(super) values: Vec<SqlValue>,
 }
 
 /// A statement with its values: `sql!("DELETE FROM clients WHERE client_key = $1", key)`.
+#[macro_export]
 macro_rules! sql {
     ($text:expr $(, $value:expr)* $(,)?) => {
-        $crate::db::Sql::new($text, vec![$($crate::db::SqlValue::from($value)),*])
+        $crate::Sql::new($text, vec![$($crate::SqlValue::from($value)),*])
     };
 }
-pub(crate) use sql;
 
 impl Sql {
     /// A statement whose text names its values `$1`, `$2`, …, or has no values yet.
-    pub(crate) fn new(text: &'static str, values: Vec<SqlValue>) -> Sql {
+    pub fn new(text: &'static str, values: Vec<SqlValue>) -> Sql {
         Sql { text: Cow::Borrowed(text), values }
     }
 
     /// Appends text in which each `?` stands for the next value.
-    pub(crate) fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = SqlValue>) {
+    pub fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = SqlValue>) {
         let before = self.values.len();
         self.values.extend(values);
         debug_assert_eq!(text.matches('?').count(), self.values.len() - before, "values for {text}");
@@ -40,14 +38,14 @@ impl Sql {
     }
 
     /// Appends a condition with one value, if there is a value.
-    pub(crate) fn and_if(&mut self, text: &'static str, value: Option<impl Into<SqlValue>>) {
+    pub fn and_if(&mut self, text: &'static str, value: Option<impl Into<SqlValue>>) {
         if let Some(value) = value {
             self.and(text, [value.into()]);
         }
     }
 
     /// Appends ` AND column IN (…)`, if there is a list. An empty list matches nothing.
-    pub(crate) fn and_in(&mut self, column: &'static str, any: Option<&[String]>) {
+    pub fn and_in(&mut self, column: &'static str, any: Option<&[String]>) {
         let Some(any) = any else { return };
         self.and(" AND ", []);
         self.and(column, []);
@@ -62,7 +60,7 @@ impl Sql {
     }
 
     /// Appends `piece` for each row of values, separated by commas.
-    pub(crate) fn and_listed(
+    pub fn and_listed(
         &mut self,
         open: &'static str,
         piece: &'static str,

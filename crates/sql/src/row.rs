@@ -4,11 +4,11 @@ use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Column, Decode, Postgres, Row as _, Sqlite, Type};
 
-use super::bad_cell;
 use crate::Result;
+use crate::bad_cell;
 
 /// One row of a result.
-pub(crate) enum SqlRow {
+pub enum SqlRow {
     /// From SQLite.
     Sqlite(SqliteRow),
     /// From PostgreSQL.
@@ -16,8 +16,8 @@ pub(crate) enum SqlRow {
 }
 
 /// Types that a column can be read as: `i64`, `String`, `bool`, `Vec<u8>`, [`Instant`](crate::Instant),
-/// [`Json`](super::Json), or an `Option` of these.
-pub(crate) trait FromColumn:
+/// [`Json`](crate::Json), or an `Option` of these.
+pub trait FromColumn:
     for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres>
 {
 }
@@ -29,7 +29,7 @@ impl<T> FromColumn for T where
 
 impl SqlRow {
     /// The column at a position, counted from 0. An error names the column.
-    pub(crate) fn get<T: FromColumn>(&self, position: usize) -> Result<T> {
+    pub fn get<T: FromColumn>(&self, position: usize) -> Result<T> {
         match self {
             SqlRow::Sqlite(row) => row.try_get(position).map_err(|error| (name(row.columns(), position), error)),
             SqlRow::Postgres(row) => row.try_get(position).map_err(|error| (name(row.columns(), position), error)),
@@ -38,7 +38,7 @@ impl SqlRow {
     }
 
     /// The bytes of a text, which SQLite does not validate; empty for NULL.
-    pub(crate) fn bytes(&self, position: usize) -> Result<Vec<u8>> {
+    pub fn bytes(&self, position: usize) -> Result<Vec<u8>> {
         Ok(match self {
             SqlRow::Sqlite(_) => self.get::<Option<Vec<u8>>>(position)?,
             SqlRow::Postgres(_) => self.get::<Option<String>>(position)?.map(String::into_bytes),
@@ -47,12 +47,12 @@ impl SqlRow {
     }
 
     /// A text for display; invalid UTF-8 is replaced.
-    pub(crate) fn lossy_text(&self, position: usize) -> Result<String> {
+    pub fn lossy_text(&self, position: usize) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.bytes(position)?).into_owned())
     }
 
     /// A text that can be used as a value in both databases; `None` if it is not UTF-8 or contains NUL.
-    pub(crate) fn valid_text(&self, position: usize) -> Result<Option<String>> {
+    pub fn valid_text(&self, position: usize) -> Result<Option<String>> {
         Ok(String::from_utf8(self.bytes(position)?).ok().filter(|text| !text.contains('\0')))
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_core::Stream;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::failure::DatabaseFailure;
 use crate::Error;
+use crate::failure::DatabaseFailure;
 
 /// How long to wait for the database.
 #[derive(Clone, Copy)]
-pub(super) enum TimeLimit {
+pub enum TimeLimit {
     /// A deadline for the whole transaction.
     Until(Instant),
     /// A timeout for each statement and each row of its result.
@@ -21,12 +21,12 @@ pub(super) enum TimeLimit {
 
 impl TimeLimit {
     /// A deadline from now.
-    pub(super) fn of(time_limit: Duration) -> TimeLimit {
+    pub fn of(time_limit: Duration) -> TimeLimit {
         TimeLimit::Until(Instant::now() + time_limit)
     }
 
     /// Runs `work` within the limit.
-    pub(super) async fn bound<T>(self, work: impl Future<Output = sqlx::Result<T>>) -> Result<T, DatabaseFailure> {
+    pub async fn bound<T>(self, work: impl Future<Output = sqlx::Result<T>>) -> Result<T, DatabaseFailure> {
         let done = match self {
             TimeLimit::Until(deadline) => timeout_at(deadline, work).await,
             TimeLimit::ForEach(time_limit) => timeout(time_limit, work).await,
@@ -38,7 +38,7 @@ impl TimeLimit {
     }
 
     /// Reads all rows of a result, until `take` refuses one.
-    pub(super) async fn walk<R>(
+    pub async fn walk<R>(
         self,
         mut rows: Pin<Box<impl Stream<Item = sqlx::Result<R>> + ?Sized>>,
         mut take: impl FnMut(R) -> crate::Result<()>,

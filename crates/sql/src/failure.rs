@@ -6,16 +6,16 @@ use sqlx::error::{DatabaseError, ErrorKind};
 use crate::Error;
 
 /// A failed statement.
-pub(super) struct DatabaseFailure {
+pub struct DatabaseFailure {
     /// The error for the caller.
-    pub(super) error: Error,
+    pub error: Error,
     /// Another transaction was in conflict; a retry may succeed.
-    pub(super) retryable: bool,
+    pub retryable: bool,
 }
 
 impl DatabaseFailure {
     /// A failure that a retry does not mend.
-    pub(super) fn of(error: Error) -> DatabaseFailure {
+    pub fn of(error: Error) -> DatabaseFailure {
         DatabaseFailure { error, retryable: false }
     }
 }
@@ -28,7 +28,7 @@ impl From<SqlError> for DatabaseFailure {
 }
 
 /// The error of a cell that does not have the type of its column.
-pub(crate) fn bad_cell(column: &str, error: &SqlError) -> Error {
+pub fn bad_cell(column: &str, error: &SqlError) -> Error {
     let reason = match error {
         SqlError::ColumnDecode { source, .. } => source.to_string(),
         other => other.to_string(),

@@ -5,13 +5,13 @@ use std::time::Duration;
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, Executor, Postgres, Sqlite};
 
-use super::failure::DatabaseFailure;
-use super::time_limit::TimeLimit;
-use super::{DatabaseFuture, Sql, SqlRow};
 use crate::Result;
+use crate::failure::DatabaseFailure;
+use crate::time_limit::TimeLimit;
+use crate::{DatabaseFuture, Sql, SqlRow};
 
 /// A transaction. Dropped before [`commit`](Tx::commit) it is rolled back.
-pub(crate) struct Tx {
+pub struct Tx {
     inner: Inner,
     pub(super) time_limit: TimeLimit,
     retryable: bool,
@@ -32,24 +32,24 @@ impl Tx {
     }
 
     /// True for PostgreSQL, for the few statements that differ.
-    pub(crate) fn is_postgres(&self) -> bool {
+    pub fn is_postgres(&self) -> bool {
         matches!(self.inner, Inner::Postgres(_))
     }
 
     /// True if a statement failed because of another transaction; a retry may succeed.
-    pub(crate) fn is_retryable(&self) -> bool {
+    pub fn is_retryable(&self) -> bool {
         self.retryable
     }
 
     /// Extends the deadline.
-    pub(crate) fn extend(&mut self, more: Duration) {
+    pub fn extend(&mut self, more: Duration) {
         if let TimeLimit::Until(deadline) = &mut self.time_limit {
             *deadline += more;
         }
     }
 
     /// Runs a statement and returns the number of affected rows.
-    pub(crate) fn run(&mut self, sql: Sql) -> DatabaseFuture<'_, u64> {
+    pub fn run(&mut self, sql: Sql) -> DatabaseFuture<'_, u64> {
         Box::pin(self.run_unboxed(sql))
     }
 
@@ -72,7 +72,7 @@ impl Tx {
     }
 
     /// Passes the rows of a result to `take`, one by one. Ends at the first error.
-    pub(crate) async fn each(&mut self, sql: Sql, mut take: impl FnMut(SqlRow) -> Result<()>) -> Result<()> {
+    pub async fn each(&mut self, sql: Sql, mut take: impl FnMut(SqlRow) -> Result<()>) -> Result<()> {
         sql.check()?;
         let done = match &mut self.inner {
             Inner::Sqlite(session) => {
@@ -90,7 +90,7 @@ impl Tx {
     }
 
     /// All rows of a short result.
-    pub(crate) fn all(&mut self, sql: Sql) -> DatabaseFuture<'_, Vec<SqlRow>> {
+    pub fn all(&mut self, sql: Sql) -> DatabaseFuture<'_, Vec<SqlRow>> {
         Box::pin(async move {
             let mut rows = Vec::new();
             let keep = |row| {
@@ -103,18 +103,18 @@ impl Tx {
     }
 
     /// The first row of a result, if there is any.
-    pub(crate) async fn one(&mut self, sql: Sql) -> Result<Option<SqlRow>> {
+    pub async fn one(&mut self, sql: Sql) -> Result<Option<SqlRow>> {
         Ok(self.all(sql).await?.into_iter().next())
     }
 
     /// Commits; durable on return. After [`Unavailable`](crate::Error::Unavailable) the transaction may have been
     /// committed: only the reply was lost.
-    pub(crate) fn commit(self) -> DatabaseFuture<'static, ()> {
+    pub fn commit(self) -> DatabaseFuture<'static, ()> {
         Box::pin(self.end("COMMIT"))
     }
 
     /// Rolls back. Dropping has the same effect, but closes the connection.
-    pub(crate) fn rollback(self) -> DatabaseFuture<'static, ()> {
+    pub fn rollback(self) -> DatabaseFuture<'static, ()> {
         Box::pin(self.end("ROLLBACK"))
     }
 
