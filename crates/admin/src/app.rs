@@ -26,6 +26,11 @@ impl AdminApp {
         AdminApp { buffered: Buffered::new(api.clone()), api }
     }
 
+    /// The API itself, for pages that call it inside the process.
+    pub fn api(&self) -> &Arc<AdminApi> {
+        &self.api
+    }
+
     async fn stream(&self, request: &WebRequest) -> Result<WebResponse, AdminProblem> {
         let state = self.api.state();
         let head = request.head();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use http::{HeaderValue, Method, header};
-use tollgate_admin::AdminApi;
+use tollgate_admin::AdminApp;
 use tollgate_core::Clock;
-use tollgate_web::{Buffered, Handler, HeaderLookup, HttpError, WebApp, WebRequest, WebResponse};
+use tollgate_web::{Handler, HeaderLookup, HttpError, WebApp, WebRequest, WebResponse};
 
 use crate::live_slots::LiveSlots;
 use crate::page_call::PageCall;
@@ -26,7 +26,7 @@ pub struct ConsoleConfig {
 
 /// The console and the admin API as one app.
 pub struct Console {
-    api: Buffered<AdminApi>,
+    api: AdminApp,
     pub(crate) shared: Arc<ConsoleState>,
 }
 
@@ -38,12 +38,11 @@ const PREFIX: &str = "/console";
 
 impl Console {
     /// The console over this API.
-    pub fn new(admin: AdminApi, config: ConsoleConfig) -> Console {
+    pub fn new(api: AdminApp, config: ConsoleConfig) -> Console {
         let ConsoleConfig { secret, clock, is_secure } = config;
-        let admin = Arc::new(admin);
         let sessions = SessionSealer::new(&secret, is_secure);
-        let shared = ConsoleState { admin: admin.clone(), sessions, clock, live: LiveSlots::default() };
-        Console { api: Buffered::new(admin), shared: Arc::new(shared) }
+        let shared = ConsoleState { admin: api.api().clone(), sessions, clock, live: LiveSlots::default() };
+        Console { api, shared: Arc::new(shared) }
     }
 
     async fn page(&self, request: WebRequest) -> WebResponse {

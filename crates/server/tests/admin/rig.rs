@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tollgate_admin::{AdminAccess, AdminApp, AdminConfig, FileRule, ModeSwitch, NodeHooks, NodeStatus, OperatorPages};

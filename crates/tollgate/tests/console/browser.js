@@ -4,7 +4,7 @@
 const { chromium } = require("playwright-core");
 
 const { ADMIN, DATA, TOKEN, CHROMIUM } = process.env;
-const PATIENCE = 8_000;
+const PATIENCE = 30_000; // of a busy machine
 
 /** Starts the browser: nothing of it may reach for the network. */
 function launch() {

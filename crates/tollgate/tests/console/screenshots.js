@@ -34,10 +34,10 @@ async function play(seconds) {
   }
   const until = new Date(Date.now() + 7_200_000).toISOString();
   await api("POST", "/v1/overrides", { client_key: "user:migration", rule_id: "orders-per-user", max_requests: 500, valid_until: until, reason: "data migration, ticket 4711" });
-  const random = (() => { let seed = 7; return (most) => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed % most; }; })();
+  const random = (() => { let seed = 7; return (most) => { seed = (seed * 1103515245 + 12345) % 2147483648; return Math.floor(seed / 65536) % most; }; })();
   const end = performance.now() + seconds * 1000;
   for (let turn = 0; performance.now() < end; turn += 1) {
-    const user = `user:${["ada", "grace", "linus", "edsger", "barbara", "ken", "dennis", "margaret"][random(8)]}`;
+    const user = `user:${["ada", "grace", "linus", "edsger", "barbara", "ken", "dennis", "margaret"][random(8)]}-${random(12)}`;
     const requests = [
       { client_key: user, endpoint: "GET /api/items" },
       { client_key: user, endpoint: "GET /search" },
@@ -49,6 +49,7 @@ async function play(seconds) {
     if (turn % 5 === 0) burst.push(check({ client_key: "user:night-shift", endpoint: "POST /login" }));
     if (turn % 23 === 0) burst.push(check({ client_key: "ip:203.0.113.9", endpoint: "POST /login" }));
     await Promise.all(burst);
+    await new Promise((resume) => setTimeout(resume, 20 + random(60)));
   }
 }
 

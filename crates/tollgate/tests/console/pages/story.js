@@ -8,7 +8,7 @@ const LOGIN = { client_key: "user:night", endpoint: "POST /login" };
 exports.run = async (page) => {
   await signIn(page);
   await page.getByText("No client is refused.").or(page.getByRole("heading", { name: "Newly refused" })).first().waitFor();
-  for (let turn = 0; turn < 12; turn += 1) await check(LOGIN);
+  for (let turn = 0; turn < 60; turn += 1) await check(LOGIN);
 
   // Who, by which rule, since when: without a reload.
   const table = page.getByRole("region", { name: "Limited clients" });
