@@ -77,7 +77,7 @@ fn numbers(call: &PageCall<'_>, overview: &Result<Value, CallProblem>, status: &
         @for (name, label, class) in [("allowed", "Allowed", ""), ("denied", "Denied", "bad"), ("shadow_denied", "Shadow", "warn")] {
             @let total = count(overview, &format!("totals.{name}"));
             section class="card" aria-label=(label) {
-                p class="label" { (label) " per second" }
+                p class="label" { (label) " / s" }
                 p class={ "figure " @if total > 0 { (class) } } { (rate(member(overview, &format!("per_second.{name}")))) }
                 p class="dim" { (short(total)) " in " (WINDOWS.iter().find(|(own, _)| *own == window(call)).map_or("", |(_, name)| name)) }
             }

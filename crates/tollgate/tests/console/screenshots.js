@@ -65,7 +65,7 @@ async function main() {
     for (const [title, address] of Object.entries(PAGES)) {
       if (wanted.length > 0 && !wanted.includes(title)) continue;
       await page.goto(address);
-      const fullPage = !["docs"].includes(title);
+      const fullPage = !["docs", "overview"].includes(title) || name === "phone";
       await page.screenshot({ path: path.join(directory, `${title}-${name}.png`), fullPage });
     }
     if (problems.length > 0) throw new Error(problems.join("\n"));

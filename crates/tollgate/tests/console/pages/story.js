@@ -43,7 +43,7 @@ exports.run = async (page) => {
   // More for this client, for an hour.
   await page.goto("/console/client?key=user:night");
   await page.getByText("Grant an override…").click();
-  await page.locator("details[open]").getByLabel("Rule").selectOption("logins");
+  await page.locator("details[open] select[name=rule_id]").selectOption("logins");
   await page.locator("details[open]").getByLabel("Requests").fill("100");
   await page.locator("details[open]").getByLabel("Reason").fill("night shift");
   await page.getByRole("button", { name: "Grant it" }).click();
