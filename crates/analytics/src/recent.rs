@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tollgate_core::{Outcome, Span, Time};
 
-use crate::rule_traffic::RuleIndex;
+use crate::rule_index::RuleIndex;
 use crate::sample::{DecisionSample, RulingSample};
 use crate::space_saving::shortened;
 
