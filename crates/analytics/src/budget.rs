@@ -22,11 +22,11 @@ pub struct TrafficBudget {
 /// Clients in each summary: the error of a count is at most a sixty-fourth of what its rule counted in the period.
 const CLIENTS: usize = 64;
 /// A client in a summary: its counter, its name, and its place in heap and index.
-const CLIENT_BYTES: usize = 256 + NAME_BYTES_MAX;
+const CLIENT_BYTES: usize = 256 + 2 * NAME_BYTES_MAX;
 /// Summaries of one rule: two periods of two kinds, and the clients closest to the limit.
 pub(crate) const SUMMARY_BYTES: usize = 4 * CLIENTS * CLIENT_BYTES + 16 * 1024;
 /// A decision in the ring, at the most: its client, and the rulings that are kept of it.
-const RECENT_BYTES: usize = 1024;
+const RECENT_BYTES: usize = 1280;
 /// The state of a rule without summaries, with its name twice.
 const RULE_BYTES: usize = 768;
 

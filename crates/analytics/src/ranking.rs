@@ -2,7 +2,8 @@
 
 use tollgate_core::Time;
 
-use crate::rule_traffic::{LimitedClient, RuleIndex, RuleSummaries};
+use crate::rule_index::RuleIndex;
+use crate::rule_traffic::{LimitedClient, RuleSummaries};
 
 /// By what clients are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

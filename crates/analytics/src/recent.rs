@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tollgate_core::{Outcome, Span, Time};
 
-use crate::rule_traffic::RuleIndex;
+use crate::rule_index::RuleIndex;
 use crate::sample::{DecisionSample, RulingSample};
 use crate::space_saving::shortened;
 
@@ -131,7 +131,9 @@ impl RecentDecisions {
     ) -> Option<&RecentDecision> {
         let is_refused = !sample.is_allowed || sample.rulings.iter().any(|ruling| ruling.is_refused);
         let ring = if is_refused { &mut self.refused } else { &mut self.others };
-        ring.has_room(sample.at).then(|| ())?;
+        if !ring.has_room(sample.at) {
+            return None;
+        }
         let deciding = sample.deciding;
         let mut order: Vec<usize> = (0..sample.rulings.len()).collect();
         order.sort_by_key(|place| {

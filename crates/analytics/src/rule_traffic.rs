@@ -17,15 +17,6 @@ const LIMITED_MIN: Span = Span::SECOND;
 /// Requests after which a client has a series of its own.
 const SERIES_FROM: u64 = 8;
 
-/// A rule, or a namespace as a whole, in [`Traffic`](crate::Traffic).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RuleIndex(pub(crate) u32);
-
-impl RuleIndex {
-    /// An index that no rule has.
-    pub const NONE: RuleIndex = RuleIndex(u32::MAX);
-}
-
 /// A client that a rule refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitedClient {

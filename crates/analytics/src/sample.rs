@@ -2,7 +2,7 @@
 
 use tollgate_core::{Outcome, Span, Time};
 
-use crate::rule_traffic::RuleIndex;
+use crate::rule_index::RuleIndex;
 
 /// A decision about one request.
 #[derive(Clone, Copy, Debug)]

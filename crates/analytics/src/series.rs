@@ -14,7 +14,7 @@ use crate::TrafficCounts;
 /// Steps of one block.
 const STEPS: u64 = 60;
 /// Bytes of a block and of its entry in the index, as allocated.
-pub(crate) const BLOCK_BYTES: usize = size_of::<SeriesBlock>() + 64;
+pub(crate) const BLOCK_BYTES: usize = size_of::<SeriesBlock>() + 128;
 
 /// The subject of a series: a rule, a client, or a client at a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -165,7 +165,14 @@ impl BlockRing {
                 self.index.remove(&(old.key, old.number));
                 *old = block;
             }
-            None => self.blocks.push(block),
+            None => {
+                if self.blocks.is_empty() {
+                    // All at once: a table that grows is there twice for a moment.
+                    self.blocks.reserve_exact(self.blocks_max);
+                    self.index.reserve(self.blocks_max);
+                }
+                self.blocks.push(block);
+            }
         }
         self.index.insert((key, number), slot as u32);
         slot as u32

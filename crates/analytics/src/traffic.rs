@@ -6,7 +6,8 @@ use tollgate_core::{Span, Time};
 
 use crate::ranking::{Ranking, TopClients};
 use crate::recent::RecentDecisions;
-use crate::rule_traffic::{LimitedClient, RuleIndex, RuleSummaries, RuleTraffic};
+use crate::rule_index::RuleIndex;
+use crate::rule_traffic::{LimitedClient, RuleSummaries, RuleTraffic};
 use crate::sample::{DecisionSample, RulingSample};
 use crate::series::{Resolution, SeriesHandle, SeriesKey, SeriesPool, TrafficSeries};
 use crate::{RecentDecision, TrafficBudget, TrafficCounts};

@@ -8,19 +8,14 @@ use tollgate_analytics::{DecisionSample, RulingSample, Traffic};
 use tollgate_core::{Span, Time};
 use tollgate_engine::Ruling;
 
+use super::found::found;
 use super::generation_rules::GenerationRules;
 use super::live::{LiveEvent, LiveTick, NamespaceTick};
-use super::monitor::{TrafficMonitor, TrafficState};
+use super::monitor::{TrafficConfig, TrafficMonitor, TrafficState};
 use super::sample_buffer::{BufferedDecision, SampleBuffer};
 
 /// How often buffers are taken that are not half full.
 const INTERVAL: Duration = Duration::from_millis(100);
-
-/// Starts the thread.
-pub(super) fn start(monitor: &Arc<TrafficMonitor>) -> std::io::Result<()> {
-    let weak = Arc::downgrade(monitor);
-    thread::Builder::new().name("tollgate-traffic".to_owned()).spawn(move || run(&weak)).map(drop)
-}
 
 fn run(monitor: &Weak<TrafficMonitor>) {
     let mut spare = SampleBuffer::default();
@@ -35,6 +30,14 @@ fn run(monitor: &Weak<TrafficMonitor>) {
 }
 
 impl TrafficMonitor {
+    /// A monitor, and the thread that collects for it. The thread ends with the monitor.
+    pub fn start(config: TrafficConfig) -> std::io::Result<Arc<TrafficMonitor>> {
+        let monitor = TrafficMonitor::new(config);
+        let weak = Arc::downgrade(&monitor);
+        thread::Builder::new().name("tollgate-traffic".to_owned()).spawn(move || run(&weak))?;
+        Ok(monitor)
+    }
+
     /// Takes what was handed over, and sends what is due.
     pub fn collect(&self) {
         self.collect_into(&mut SampleBuffer::default());
@@ -78,7 +81,7 @@ impl TrafficMonitor {
                 && self.live.has_listeners()
             {
                 let refused = refused.clone();
-                self.live.send(LiveEvent::Refused(Arc::new(super::question::found(&refused, traffic, generation))));
+                self.live.send(LiveEvent::Refused(Arc::new(found(&refused, traffic, generation))));
             }
         }
     }

@@ -1,31 +1,18 @@
 //! The traffic of a fleet: every node publishes its totals in the shared store, and sums those of the others.
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tollgate_analytics::TrafficCounts;
 use tollgate_core::{Span, Time};
 use tollgate_store_redis::{NodeReport, RedisStore};
 
+use super::found::{NamedTotals, TrafficScope};
 use super::monitor::TrafficMonitor;
-use super::question::{NamedTotals, TrafficScope};
 use crate::store::ConfiguredStore;
 
 /// How often a node reports.
 const REPORT_INTERVAL: Span = Span::from_secs(5);
 /// What reports cover, in seconds.
 const WINDOWS: [usize; 5] = [10, 60, 300, 900, 3600];
-
-/// The reports of all nodes, as this one read them last.
-#[derive(Debug, Default)]
-pub(super) struct FleetReports(Mutex<KnownReports>);
-
-#[derive(Debug, Default)]
-struct KnownReports {
-    published: Option<String>,
-    next: Time,
-    read_at: Time,
-    nodes: Vec<NodeReport>,
-}
 
 /// Another node of the fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tollgate_core::Time;
 
-use super::question::FoundDecision;
+use super::found::FoundDecision;
 use tollgate_analytics::TrafficCounts;
 
 /// Events that wait for a slow reader; it misses the older ones.

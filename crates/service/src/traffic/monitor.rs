@@ -11,9 +11,8 @@ use tollgate_core::{Clock, KeyHasher, Request, Secret, Time};
 use tollgate_engine::{Decision, Generation, Verdict};
 use tollgate_ruleset::RuleSet;
 
-use super::collector;
-use super::fleet_reports::FleetReports;
 use super::generation_rules::GenerationRules;
+use super::known_reports::FleetReports;
 use super::live::{LiveEvents, LiveSender};
 use super::metrics::TrafficMetrics;
 use super::sample_buffer::{HandedOver, SampleBuffers};
@@ -62,13 +61,6 @@ pub(super) struct TrafficState {
 }
 
 impl TrafficMonitor {
-    /// A monitor, and the thread that collects for it. The thread ends with the monitor.
-    pub fn start(config: TrafficConfig) -> std::io::Result<Arc<TrafficMonitor>> {
-        let monitor = TrafficMonitor::new(config);
-        collector::start(&monitor)?;
-        Ok(monitor)
-    }
-
     /// A monitor that collects only when it is [told to](TrafficMonitor::collect), for tests.
     pub fn new(config: TrafficConfig) -> Arc<TrafficMonitor> {
         let TrafficConfig { clock, bytes, secret, plain_keys, node } = config;

@@ -1,111 +1,16 @@
-//! Questions of operators, and their answers.
+//! Questions of operators, answered by the monitor.
 
 use tollgate_analytics::{
-    DecisionFilter, LimitChange, Ranking, RecentDecision, Resolution, RuleIndex, TopClients, Traffic, TrafficCounts,
+    DecisionFilter, LimitChange, Ranking, RecentDecision, Resolution, RuleIndex, TopClients, TrafficCounts,
     TrafficSeries, WhatIf,
 };
-use tollgate_core::{Outcome, Span, Time};
+use tollgate_core::{Span, Time};
 use tollgate_engine::DecisionId;
 
-use super::generation_rules::{GenerationRules, own_limit};
+use super::found::{ClientQuestion, DecisionQuestion, FoundDecision, NamedTotals, TrafficScope, found};
+use super::generation_rules::GenerationRules;
 use super::monitor::{TrafficMonitor, TrafficState};
 use crate::violations::is_digest;
-
-/// The namespaces that a caller may see.
-#[derive(Clone, Debug, Default)]
-pub struct TrafficScope {
-    /// `None` for all.
-    pub namespaces: Option<Vec<String>>,
-}
-
-/// Which client is meant: by its key, or by the digest that is shown of it.
-#[derive(Clone, Copy)]
-pub struct ClientQuestion<'a> {
-    /// The text.
-    pub text: &'a str,
-    /// The digest that is shown of a client.
-    pub shown: &'a (dyn Fn(&str) -> String + Sync),
-}
-
-/// Which decisions are wanted.
-#[derive(Clone, Copy, Default)]
-pub struct DecisionQuestion<'a> {
-    /// Of this client.
-    pub client: Option<ClientQuestion<'a>>,
-    /// That this rule took part in.
-    pub rule: Option<&'a str>,
-    /// Only those that were allowed, or only the others.
-    pub is_allowed: Option<bool>,
-    /// Before the one with this id.
-    pub before: Option<DecisionId>,
-}
-
-/// A decision, with names.
-#[derive(Clone, Debug)]
-pub struct FoundDecision {
-    /// Its id.
-    pub id: DecisionId,
-    /// When it was made.
-    pub at: Time,
-    /// The namespace.
-    pub namespace: String,
-    /// The client, in plain text.
-    pub client: String,
-    /// Whether the request may pass.
-    pub is_allowed: bool,
-    /// Units that were asked for.
-    pub cost: u64,
-    /// What decided.
-    pub mode: &'static str,
-    /// The generation of rules.
-    pub generation: u64,
-    /// The rulings that were kept, the deciding one first.
-    pub rulings: Vec<FoundRuling>,
-}
-
-/// A ruling, with names.
-#[derive(Clone, Debug)]
-pub struct FoundRuling {
-    /// The name of the rule.
-    pub rule: String,
-    /// The plan that the rule comes from.
-    pub plan: Option<String>,
-    /// Whether a refusal denies the request.
-    pub is_enforced: bool,
-    /// Whether it refused.
-    pub is_refused: bool,
-    /// Whether it decided.
-    pub is_deciding: bool,
-    /// What decided.
-    pub mode: &'static str,
-    /// The outcome of its bucket.
-    pub outcome: Option<Outcome>,
-    /// Units per window of the limit that applied.
-    pub requests: u64,
-    /// The window of that limit.
-    pub window: Span,
-    /// Units per window of the rule itself, if it is in force: another number than `requests` is that of an override.
-    pub rule_requests: Option<u64>,
-    /// Since when the rule refuses the client.
-    pub limited_since: Option<Time>,
-}
-
-/// The counts of one rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedTotals {
-    /// The namespace.
-    pub namespace: String,
-    /// The rule; empty for the namespace as a whole.
-    pub rule: String,
-    /// What was counted.
-    pub counts: TrafficCounts,
-}
-
-impl TrafficScope {
-    pub(super) fn has(&self, namespace: &str) -> bool {
-        self.namespaces.as_ref().is_none_or(|names| names.iter().any(|name| name == namespace))
-    }
-}
 
 impl TrafficMonitor {
     /// What each namespace and rule counted in the last seconds, up to and with the last complete one.
@@ -160,7 +65,7 @@ impl TrafficMonitor {
         sum
     }
 
-    /// A ranking of clients. The names of rules are asked for with [`rule_name`](TrafficMonitor::rule_names).
+    /// A ranking of clients, and namespace and name of the rule of each.
     pub fn top(
         &self,
         scope: &TrafficScope,
@@ -276,37 +181,5 @@ impl TrafficState {
             Some(generation) => found(decision, &self.traffic, generation),
             None => found(decision, &self.traffic, &GenerationRules::none()),
         }
-    }
-}
-
-/// A decision, with names.
-pub(super) fn found(decision: &RecentDecision, traffic: &Traffic, generation: &GenerationRules) -> FoundDecision {
-    let rulings = decision.rulings.iter().map(|ruling| {
-        let (namespace, rule) = traffic.name(ruling.rule);
-        let body = generation.named(namespace, rule);
-        FoundRuling {
-            rule: rule.to_owned(),
-            plan: body.and_then(|body| body.spec.plan.as_ref()).map(|origin| origin.plan.clone()),
-            is_enforced: ruling.is_enforced,
-            is_refused: ruling.is_refused,
-            is_deciding: ruling.is_deciding,
-            mode: ruling.mode,
-            outcome: ruling.outcome,
-            requests: ruling.requests,
-            window: ruling.window,
-            rule_requests: body.and_then(|body| own_limit(body)),
-            limited_since: ruling.limited_since,
-        }
-    });
-    FoundDecision {
-        id: DecisionId(decision.id),
-        at: decision.at,
-        namespace: traffic.name(decision.namespace).0.to_owned(),
-        client: decision.client.to_string(),
-        is_allowed: decision.is_allowed,
-        cost: decision.cost,
-        mode: decision.mode,
-        generation: decision.generation,
-        rulings: rulings.collect(),
     }
 }

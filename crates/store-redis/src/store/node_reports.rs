@@ -1,6 +1,6 @@
 //! What each node reports of its traffic: published in the store, so that any node can sum them.
 //!
-//! By the same commands as the [rules](super::node_rules) of nodes, so that a node needs no other rights.
+//! By the same commands as the rules of nodes, so that a node needs no other rights.
 
 use tollgate_core::Span;
 use tollgate_store::StoreError;

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::why;
 use crate::admin::EveryScopeArgs;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::when;
+use tollgate_terminal::refusal_line;
 
 /// Which refusals.
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             let decision: Value = serde_json::from_str(data)?;
             match args.json {
                 true => out.line(data)?,
-                false => print(&decision, out)?,
+                false => out.line(&refusal_line(&decision, when::now(), out.palette()))?,
             }
             out.flush()?;
             printed += 1;
@@ -62,10 +63,4 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(Exit::Ok)
-}
-
-fn print(decision: &Value, out: &mut Output) -> std::io::Result<()> {
-    let [at, id, client, rule, outcome, used, limit, retry] = why::row(decision).map(|(text, _)| text);
-    let outcome = if outcome == "denied" { out.palette().bad(&outcome) } else { out.palette().warn(&outcome) };
-    out.line(&format!("{at}  {id}  {outcome}  {client}  by {rule}  used {used} of {limit}  retry after {retry}"))
 }

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use serde_json::Value;
 
 use crate::admin::EveryScopeArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::when;
-use tollgate_terminal::{Palette, TextTable, cell, grouped, member, timestamp, visible};
+use tollgate_terminal::overview_text;
 
 /// What is shown, and how often.
 #[derive(Debug, clap::Args)]
@@ -59,7 +58,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             return Ok(Exit::Ok);
         }
         let is_live = out.is_terminal() && !args.once;
-        let text = overview_text(&response.json()?, out.palette());
+        let text = overview_text(&response.json()?, when::now(), out.palette());
         out.text(&format!("{}{text}", if is_live { REDRAW } else { "" }))?;
         out.flush()?;
         if !is_live || out.is_closed() {
@@ -67,77 +66,4 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         }
         admin.wait(Duration::from_secs(args.interval));
     }
-}
-
-fn overview_text(overview: &Value, palette: Palette) -> String {
-    let part = |name: &str| overview.get(name).cloned().unwrap_or_default();
-    let (rates, totals) = (part("per_second"), part("totals"));
-    let number = |of: &Value, name: &str| grouped(of.get(name).and_then(Value::as_u64).unwrap_or_default());
-    let at_least = if overview.get("limited_now_is_exact") == Some(&Value::Bool(false)) { "at least " } else { "" };
-    let mut text = format!(
-        "{} allowed/s  {} denied/s  {} shadow denied/s  {} clients limited now\n",
-        palette.good(&member(&rates, "allowed")),
-        palette.bad(&member(&rates, "denied")),
-        palette.warn(&member(&rates, "shadow_denied")),
-        palette.strong(&format!("{at_least}{}", member(overview, "limited_now"))),
-    );
-    text += &palette.faint(&format!(
-        "in {} s: {} allowed, {} denied, {} shadow denied\n",
-        member(overview, "window_seconds"),
-        number(&totals, "allowed"),
-        number(&totals, "denied"),
-        number(&totals, "shadow_denied"),
-    ));
-    for node in list(overview, "nodes").iter().filter(|node| node.get("missing") == Some(&Value::Bool(true))) {
-        text += &palette.bad(&format!(
-            "node {} does not report, last seen {}\n",
-            visible(&member(node, "node")),
-            at(node, "seen_at")
-        ));
-    }
-    text += &rules(&list(overview, "top_rules"), palette);
-    for (title, name) in [
-        ("most denied", "top_denied"),
-        ("newly denied", "newly_denied"),
-        ("denied in shadow mode", "shadow_denied"),
-        ("closest to the limit", "closest"),
-    ] {
-        text += &clients(title, &list(overview, name), palette);
-    }
-    text
-}
-
-fn rules(rules: &[Value], palette: Palette) -> String {
-    let mut table = TextTable::new(["NAMESPACE", "RULE", "ALLOWED", "DENIED", "SHADOW DENIED", "COST"], |heading| {
-        palette.faint(heading)
-    });
-    for rule in rules {
-        let word = |name: &str| visible(&member(rule, name));
-        table.row(["namespace", "rule", "allowed", "denied", "shadow_denied", "cost"].map(|name| cell(word(name))));
-    }
-    if rules.is_empty() { String::new() } else { format!("\n{table}") }
-}
-
-fn clients(title: &str, clients: &[Value], palette: Palette) -> String {
-    if clients.is_empty() {
-        return String::new();
-    }
-    let mut table = TextTable::new(["CLIENT", "RULE", "COUNT", "OF LIMIT", "SINCE"], |heading| palette.faint(heading));
-    for client in clients {
-        let word = |name: &str| visible(&member(client, name));
-        let error = client.get("error").and_then(Value::as_u64).unwrap_or_default();
-        let count = if error > 0 { format!("{} (-{error})", word("count")) } else { word("count") };
-        let share = client.get("share_permille").and_then(Value::as_u64);
-        let share = share.map_or_else(|| "-".to_owned(), |share| format!("{} %", share / 10));
-        table.row([word("client"), word("rule"), count, share, at(client, "limited_since")].map(cell));
-    }
-    format!("\n{}\n{table}", palette.strong(title))
-}
-
-fn at(of: &Value, name: &str) -> String {
-    of.get(name).and_then(Value::as_str).map_or_else(|| "-".to_owned(), |text| timestamp(text, when::now()))
-}
-
-fn list(of: &Value, name: &str) -> Vec<Value> {
-    of.get(name).and_then(Value::as_array).cloned().unwrap_or_default()
 }
