@@ -13,8 +13,21 @@ use super::problem::AdminProblem;
 use super::response::AdminResponse;
 use tollgate_service::mask::Mask;
 
-const KINDS: &[&str] =
-    &["rule", "override", "grant", "rule_mode", "client", "plan", "namespace", "token", "key", "mode", "everything"];
+const KINDS: &[&str] = &[
+    "rule",
+    "override",
+    "grant",
+    "rule_mode",
+    "client",
+    "plan",
+    "namespace",
+    "token",
+    "key",
+    "webhook",
+    "penalty",
+    "mode",
+    "everything",
+];
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {

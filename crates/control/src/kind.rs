@@ -23,6 +23,8 @@ pub enum RecordKind {
     Key,
     /// A webhook.
     Webhook,
+    /// A penalty.
+    Penalty,
     /// The mode of the fleet: off, shadow or enforce.
     Mode,
     /// Everything: all nodes load the tables again.
@@ -31,7 +33,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 12] = [
+    pub const ALL: [RecordKind; 13] = [
         RecordKind::Rule,
         RecordKind::Override,
         RecordKind::Grant,
@@ -42,6 +44,7 @@ impl RecordKind {
         RecordKind::Token,
         RecordKind::Key,
         RecordKind::Webhook,
+        RecordKind::Penalty,
         RecordKind::Mode,
         RecordKind::Everything,
     ];
@@ -59,6 +62,7 @@ impl RecordKind {
             RecordKind::Token => "token",
             RecordKind::Key => "key",
             RecordKind::Webhook => "webhook",
+            RecordKind::Penalty => "penalty",
             RecordKind::Mode => "mode",
             RecordKind::Everything => "everything",
         }

@@ -69,6 +69,7 @@ impl<S: Store> Engine<S> {
                 outcome,
                 requests,
                 window,
+                penalised: false,
                 bucket: applied.charge,
             });
         }

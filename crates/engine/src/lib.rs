@@ -32,8 +32,10 @@
 struct Pages;
 
 mod caller_deadline;
+mod conclude;
 mod correction;
 mod decision;
+mod denial_queue;
 mod engine;
 mod extension;
 mod failure;
@@ -44,6 +46,7 @@ mod limiter;
 mod look;
 mod matched;
 mod observer;
+mod penalty;
 pub mod random;
 mod receipt_codec;
 mod refund;
@@ -59,6 +62,7 @@ mod used_after;
 pub use caller_deadline::with_deadline;
 pub use correction::{Correction, Settlement, UnchargedUnits, UnitChange, UsageAfter};
 pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
+pub use denial_queue::Penalty;
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use extension::Extension;
 pub use generation::{Generation, Pinned};

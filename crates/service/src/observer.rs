@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use tollgate_core::{Charge, Request, Time};
-use tollgate_engine::{Decision, Observer, Settlement};
+use tollgate_engine::{Decision, Observer, Penalty, Settlement};
 use tollgate_store::StoreError;
 
 use tollgate_telemetry::{DecisionLog, DecisionMetrics};
 
+use crate::penalties::Penalties;
 use crate::quota_marks::QuotaMarks;
 use crate::steady_refusals::SteadyRefusals;
+use crate::trace::DecisionTracer;
 use crate::usage_history::UsageTracker;
-use crate::violations::Violations;
+use crate::violations::{Violations, client_text};
 
 /// Passes decisions on to metrics, decision log and violations.
 #[derive(Debug)]
@@ -22,12 +24,23 @@ pub struct ServiceObserver {
     quota_marks: Option<Arc<QuotaMarks>>,
     usage: Option<Arc<UsageTracker>>,
     steady_refusals: Option<Arc<SteadyRefusals>>,
+    penalties: Option<Arc<Penalties>>,
+    tracer: Option<Arc<DecisionTracer>>,
 }
 
 impl ServiceObserver {
     /// An observer for an engine; without a log, decisions are only counted.
     pub fn new(metrics: Arc<DecisionMetrics>, decisions: Option<DecisionLog>) -> ServiceObserver {
-        ServiceObserver { metrics, decisions, violations: None, quota_marks: None, usage: None, steady_refusals: None }
+        ServiceObserver {
+            metrics,
+            decisions,
+            violations: None,
+            quota_marks: None,
+            usage: None,
+            steady_refusals: None,
+            penalties: None,
+            tracer: None,
+        }
     }
 
     /// Also reports the marks of quotas.
@@ -45,6 +58,16 @@ impl ServiceObserver {
         ServiceObserver { steady_refusals: Some(steady_refusals), ..self }
     }
 
+    /// Also records spans.
+    pub fn with_tracer(self, tracer: Arc<DecisionTracer>) -> ServiceObserver {
+        ServiceObserver { tracer: Some(tracer), ..self }
+    }
+
+    /// Also notes penalties.
+    pub fn with_penalties(self, penalties: Arc<Penalties>) -> ServiceObserver {
+        ServiceObserver { penalties: Some(penalties), ..self }
+    }
+
     /// Also counts violations.
     pub fn with_violations(self, violations: Arc<Violations>) -> ServiceObserver {
         ServiceObserver { violations: Some(violations), ..self }
@@ -55,6 +78,9 @@ impl Observer for ServiceObserver {
     #[inline]
     fn decided(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         self.metrics.decided(requests, decision);
+        if let Some(tracer) = &self.tracer {
+            tracer.decided(requests, decision);
+        }
         if let Some(log) = &self.decisions {
             log.record(requests, decision, charges);
         }
@@ -94,6 +120,16 @@ impl Observer for ServiceObserver {
         }
         if let Some(usage) = &self.usage {
             usage.settled(settlement);
+        }
+    }
+
+    fn client_of(&self, request: &Request<'_>) -> String {
+        client_text(request)
+    }
+
+    fn penalised(&self, penalty: &Penalty) {
+        if let Some(penalties) = &self.penalties {
+            penalties.begun(penalty);
         }
     }
 

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     audit, bench, check, clients, completions, config, db, envoy_compat, explain, gateway, grants, keys, man, measure,
-    mode, namespaces, overrides, plans, rules, serve, status, store, tokens, usage, violations, webhooks,
+    mode, namespaces, overrides, penalties, plans, rules, serve, status, store, tokens, usage, violations, webhooks,
 };
 use crate::exit::Exit;
 use crate::output::Output;
@@ -59,6 +59,9 @@ pub enum Command {
     Usage(Box<usage::Args>),
     /// Denied requests, counted by client, rule and minute
     Violations(Box<violations::Args>),
+    /// Penalties: who is refused altogether for a while
+    #[command(subcommand)]
+    Penalties(penalties::Command),
     /// Audit log: every change, its author and its time
     Audit(Box<audit::Args>),
     /// Access tokens: create, list, revoke
@@ -106,6 +109,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Keys(command)) => keys::run(&command, out),
         Some(Command::Usage(args)) => usage::run(&args, out),
         Some(Command::Violations(args)) => violations::run(&args, out),
+        Some(Command::Penalties(command)) => penalties::run(&command, out),
         Some(Command::Audit(args)) => audit::run(&args, out),
         Some(Command::Tokens(command)) => tokens::run(&command, out),
         Some(Command::Webhooks(command)) => webhooks::run(&command, out),

@@ -149,7 +149,12 @@ fn revert(change: &Change) -> Result<Option<Edit>> {
         RecordKind::Namespace => {
             Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()?, expect }
         }
-        RecordKind::Token | RecordKind::Key | RecordKind::Webhook | RecordKind::Mode | RecordKind::Everything => {
+        RecordKind::Token
+        | RecordKind::Key
+        | RecordKind::Webhook
+        | RecordKind::Penalty
+        | RecordKind::Mode
+        | RecordKind::Everything => {
             return Ok(None);
         }
     }))

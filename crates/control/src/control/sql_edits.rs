@@ -140,7 +140,7 @@ async fn record_edit_of_kind(write: &mut WriteTx, edit: &SqlEdit) -> Result<Chan
         RecordKind::Key => {
             record_row::<ApiKeyRecord>(write, edit, "UPDATE rate_limit_keys SET version = ", |_| true).await
         }
-        RecordKind::Webhook | RecordKind::Mode | RecordKind::Everything => Ok(Changed::Unknown),
+        RecordKind::Webhook | RecordKind::Penalty | RecordKind::Mode | RecordKind::Everything => Ok(Changed::Unknown),
     }
 }
 

@@ -100,7 +100,7 @@ fn path(endpoint: &AdminEndpoint) -> String {
         "{grant_id}" => "fixture",
         "{client_key}" => "key:fixture",
         "{generation}" => "1",
-        "{token_id}" | "{key_id}" | "{webhook_id}" => "nobody",
+        "{penalty_id}" | "{token_id}" | "{key_id}" | "{webhook_id}" => "nobody",
         part => part,
     };
     let path = endpoint.path.split('/').map(fill).collect::<Vec<&str>>().join("/");
