@@ -23,6 +23,8 @@ const KINDS: &[&str] = &[
     "namespace",
     "token",
     "key",
+    "webhook",
+    "penalty",
     "mode",
     "counter",
     "everything",

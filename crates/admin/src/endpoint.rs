@@ -177,6 +177,8 @@ pub enum Tag {
     Plans,
     /// Violations.
     Violations,
+    /// Penalties.
+    Penalties,
     /// Usage of quotas.
     Usage,
     /// Traffic.
@@ -199,7 +201,7 @@ pub enum Tag {
 
 impl Tag {
     /// Every section in the order of the page, with its description.
-    pub const ALL: [(Tag, &'static str); 16] = [
+    pub const ALL: [(Tag, &'static str); 17] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
         (Tag::Grants, "Units that one client gets once, in the period of a quota."),
@@ -213,6 +215,7 @@ impl Tag {
             "Named sets of rules and quotas. Clients and organisations have them: the field `plan` of a client assigns one.",
         ),
         (Tag::Violations, "Who was refused: counted by client, rule and minute."),
+        (Tag::Penalties, "Who is refused altogether for a while, because a rule refused it again and again."),
         (Tag::Usage, "What was used of quotas, by client, rule and period: kept for billing."),
         (Tag::Traffic, "What is allowed and refused, by which rule and whom: now, over time, and one by one."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
@@ -234,6 +237,7 @@ impl Tag {
             Tag::Keys => "keys",
             Tag::Plans => "plans",
             Tag::Violations => "violations",
+            Tag::Penalties => "penalties",
             Tag::Usage => "usage",
             Tag::Traffic => "traffic",
             Tag::Generations => "generations",

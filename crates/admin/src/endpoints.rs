@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::endpoint::AdminEndpoint;
 use super::operator_pages::OperatorPage;
 use super::{
-    api_keys, audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, plans, rules,
-    server, tokens, traffic, usage, violations, webhooks,
+    api_keys, audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, penalties,
+    plans, rules, server, tokens, traffic, usage, violations, webhooks,
 };
 
 /// Every endpoint, in the order of the description.
@@ -24,6 +24,7 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
             api_keys::ENDPOINTS,
             plans::ENDPOINTS,
             violations::ENDPOINTS,
+            penalties::ENDPOINTS,
             usage::ENDPOINTS,
             traffic::ENDPOINTS,
             generations::ENDPOINTS,

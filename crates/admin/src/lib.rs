@@ -12,7 +12,7 @@
 //! | query and body | `query`, `percent`, `json`, `body_fields`, `short_form` (of rules) |
 //! | context of a handler | `call` |
 //! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `grants`, `clients` |
-//! | other handlers | `tokens`, `api_keys`, `audit`, `violations`, `webhooks`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
+//! | other handlers | `tokens`, `api_keys`, `audit`, `violations`, `penalties`, `webhooks`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
 //! | response | `response`, `problem`, `cursor` (sealed), `tree` (YAML and JSON) |
 //! | description | `openapi` (with the schemas of `tollgate-api-schema`), `docs` |
 //! | what the node provides | `node`, `mode_switch` |
@@ -49,6 +49,7 @@ mod openapi;
 mod operator_pages;
 mod overrides;
 mod parameter;
+mod penalties;
 mod percent;
 mod plan_exchange;
 mod plans;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate_rules::check;
+use tollgate_rules::spec::PenaltySpec;
 
 use super::builders::{
     self, answer, count, described, flag, label, list, object, patch, rule_name, stamps, text, time, together, word,
@@ -104,6 +105,23 @@ fn patched_parts() -> Value {
     json!({ "limit": patch(&limit()), "match": builders::patch_entries(conditions()) })
 }
 
+fn penalty() -> Value {
+    let span =
+        |text: &str| json!({ "type": "string", "pattern": "^[1-9][0-9]*(ns|us|ms|s|m|h|d)$", "description": text });
+    let whole = |text: &str, most: u64| json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": most, "description": text });
+    let members = json!({
+        "after": whole("Denials that bring the penalty.", PenaltySpec::AFTER_MAX),
+        "within": span("Within this time."),
+        "block": span("How long the first one lasts."),
+        "growth": whole("How many times longer each further one is; default 1.", 100),
+        "max": span("The longest; default 1d."),
+    });
+    builders::described(
+        builders::object(members, &["after", "within", "block"]),
+        "A client that is refused so often is refused altogether for a while.",
+    )
+}
+
 /// The fields of a rule in a rules file, without its name.
 pub(super) fn document() -> Value {
     json!({
@@ -129,6 +147,7 @@ pub(super) fn document() -> Value {
         "on_fail": word(&["allow", "deny", "local"], "What happens when the store does not answer."),
         "count_denied": flag("Charges refused requests too."),
         "accept_limits": flag("A limit that a request brings along replaces requests and window of this one."),
+        "penalty": penalty(),
         "max_debt": count("How far forced usage may go beyond the limit.", check::REQUESTS_MAX),
         "soft": json!({ "type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)%$", "description": "Admits above the limit with falling probability, up to this excess." }),
         "shards": json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": check::SHARDS_MAX, "description": "Over how many buckets one hot key is spread." }),

@@ -1,4 +1,4 @@
-//! Schemas of webhooks.
+//! Schemas of webhooks and penalties.
 
 use serde_json::{Value, json};
 use tollgate_control::record::DeliveryState;
@@ -40,7 +40,18 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "updated_at": time("When it was last tried."),
         "body": described(json!({ "type": ["object", "null"] }), "What is sent."),
     });
+    let penalty = json!({
+        "penalty_id": json!({ "type": "string", "pattern": "^[0-9a-f]{32}$", "description": "Its id: the digest of the bucket." }),
+        "namespace": text("Of which namespace."),
+        "rule_id": text("By which rule."),
+        "client_key": text("Whose it is, as a digest."),
+        "number": number("How many are remembered of it, this one included."),
+        "begun_at": time("When it began."),
+        "ends_at": time("When it ends."),
+    });
     vec![
+        ("Penalty", answer(penalty)),
+        ("PenaltyList", list("penalties", "Penalty")),
         ("Webhook", answer(webhook.clone())),
         ("CreatedWebhook", described(answer(together(&[&webhook, &secret])), "A webhook that was just made.")),
         ("WebhookInput", builders::input(&json!({ "url": url, "name": name, "events": events }), &["url"])),

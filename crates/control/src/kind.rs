@@ -23,6 +23,8 @@ pub enum RecordKind {
     Key,
     /// A webhook.
     Webhook,
+    /// A penalty.
+    Penalty,
     /// The mode of the fleet: off, shadow or enforce.
     Mode,
     /// Counts of a client that were reset in the store.
@@ -33,7 +35,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [RecordKind; 13] = [
+    pub const ALL: [RecordKind; 14] = [
         RecordKind::Rule,
         RecordKind::Override,
         RecordKind::Grant,
@@ -44,6 +46,7 @@ impl RecordKind {
         RecordKind::Token,
         RecordKind::Key,
         RecordKind::Webhook,
+        RecordKind::Penalty,
         RecordKind::Mode,
         RecordKind::Counter,
         RecordKind::Everything,
@@ -62,6 +65,7 @@ impl RecordKind {
             RecordKind::Token => "token",
             RecordKind::Key => "key",
             RecordKind::Webhook => "webhook",
+            RecordKind::Penalty => "penalty",
             RecordKind::Mode => "mode",
             RecordKind::Counter => "counter",
             RecordKind::Everything => "everything",

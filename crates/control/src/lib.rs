@@ -24,10 +24,11 @@ mod write_tx;
 
 pub use author::Author;
 pub use control::{
-    ApiKeyDraft, ApiKeyFilter, AuditFilter, AuditRecord, ChangedKeys, ClientFilter, Control, DeliveryAttempt,
-    DeliveryDraft, FleetState, GenerationListener, GenerationRecord, GrantFilter, GroupBy, LoadedApiKeys, Offender,
-    OverrideFilter, PeriodUsage, PeriodUsageFilter, PeriodUsageRecord, Quarantined, RuleFilter, Snapshot, TokenDraft,
-    Verified, Violation, ViolationFilter, ViolationRecord, WaitingDeliveries, WebhookDraft,
+    ApiKeyDraft, ApiKeyFilter, AuditFilter, AuditRecord, BegunPenalty, ChangedKeys, ClientFilter, Control,
+    DeliveryAttempt, DeliveryDraft, FleetState, GenerationListener, GenerationRecord, GrantFilter, GroupBy,
+    LoadedApiKeys, Offender, OverrideFilter, PenaltyFilter, PeriodUsage, PeriodUsageFilter, PeriodUsageRecord,
+    Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation, ViolationFilter, ViolationRecord,
+    WaitingDeliveries, WebhookDraft,
 };
 pub use db::{DatabaseTimeouts, Schema};
 pub use edit::{AppliedChanges, Change, ChangeSet, Dependents, Edit, Precondition};

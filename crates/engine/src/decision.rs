@@ -119,6 +119,8 @@ pub struct Ruling {
     pub requests: u64,
     /// The window of that limit; empty if none applied.
     pub window: Span,
+    /// Whether a penalty refused, whatever its bucket has.
+    pub penalised: bool,
     /// The index of its bucket among those of the decision.
     pub(crate) bucket: Option<u16>,
 }

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::time::timeout;
-use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Outcome, Request, Span, Time};
+use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Request, Span, Time};
 use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
+use crate::conclude::conclude;
+use crate::decision::{DecidedBy, Decision, Verdict};
+use crate::denial_queue::DenialQueue;
 use crate::generation::Generations;
 use crate::sleep::{RealTime, Sleep};
 use crate::switch::AtomicSwitch;
@@ -51,6 +53,8 @@ pub struct Engine<S> {
     pub(crate) config: EngineConfig,
     pub(crate) sleep: Arc<dyn Sleep>,
     pub(crate) observer: Option<Box<dyn Observer>>,
+    /// Denials that wait to be counted towards penalties.
+    pub(crate) denials: DenialQueue,
     switch: AtomicSwitch,
     /// The wall time, for rules with dates. Decisions use the time of the store.
     clock: Arc<dyn Clock>,
@@ -130,6 +134,7 @@ impl<S: Store> Engine<S> {
             config,
             sleep: Arc::new(RealTime),
             observer: None,
+            denials: DenialQueue::default(),
             switch: AtomicSwitch::default(),
             clock,
         }
@@ -378,48 +383,9 @@ impl<S: Store> Engine<S> {
         if let Some(observer) = &self.observer {
             observer.decided(requests, decision, charges);
         }
-    }
-}
-
-/// The random number of the charges; the steps of a reservation have none.
-#[inline]
-pub(crate) fn nonce_of(charges: &Charges) -> u64 {
-    if charges.random == 0 { random::fast() } else { charges.random }
-}
-
-/// The decision from the outcomes of the store. Inlined into every caller: a decision is large, and would be copied.
-#[inline(always)]
-pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outcomes: &[Outcome]) -> Decision {
-    let mut decided_by = DecidedBy::Store;
-    let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
-    for applied in &charges.applied {
-        let place = applied.charge.map(usize::from);
-        let outcome = place.and_then(|place| outcomes.get(place).copied());
-        let limit = place.and_then(|place| charges.charges.get(place)).map(|charge| &charge.limit);
-        let (requests, window) = limit.map_or((0, Span::ZERO), |limit| (limit.requests(), limit.window()));
-        let own = outcome.map_or(DecidedBy::Store, |outcome| DecidedBy::from(outcome.source));
-        let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
-        decided_by = decided_by.max(own);
-        rulings.push(Ruling {
-            rule: applied.rule,
-            request: applied.request,
-            enforced,
-            decided_by: own,
-            outcome,
-            requests,
-            window,
-            bucket: applied.charge,
-        });
-    }
-    Decision {
-        verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },
-        decided_by,
-        now: taken.now,
-        wall: taken.wall,
-        deciding: deciding(&rulings, taken.allowed),
-        rulings,
-        generation,
-        nonce: nonce_of(charges),
+        if !decision.is_allowed() && decision.generation.has_penalties() {
+            self.count_denials(requests, decision, charges);
+        }
     }
 }
 

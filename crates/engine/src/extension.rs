@@ -5,7 +5,8 @@ use tollgate_core::{Ask, Charge, Enforcement, Outcome, Receipt, Source, Wait};
 use tollgate_ruleset::{AppliedRule, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
-use crate::engine::{Skipped, conclude};
+use crate::conclude::conclude;
+use crate::engine::Skipped;
 use crate::reservation::Reservation;
 use crate::settlement::TurnMemory;
 use crate::{Decision, Engine, Pinned};
@@ -199,7 +200,7 @@ impl Step {
             // A rule that was deleted since is charged all the same, and has no ruling.
             if let Some(rule) = pinned.rules.rule_of_owner(charge.owner) {
                 let charge = u16::try_from(step.charges.charges.len()).ok();
-                step.charges.applied.push(AppliedRule { rule, request: 0, charge, factor: 1 });
+                step.charges.applied.push(AppliedRule { rule, request: 0, charge, factor: 1, penalty: None });
             }
             step.entries.push(index);
             step.charges.charges.push(charge);

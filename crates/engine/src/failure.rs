@@ -11,7 +11,7 @@ use tollgate_ruleset::{AppliedRule, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
-use crate::engine::nonce_of;
+use crate::conclude::nonce_of;
 use crate::{Engine, Pinned};
 
 /// A decision made without the store, with the charges on this node's fallback buckets.
@@ -70,6 +70,7 @@ impl<S: Store> Engine<S> {
                 outcome,
                 requests,
                 window,
+                penalised: false,
                 bucket: applied.charge,
             });
         }

@@ -33,9 +33,11 @@
 struct Pages;
 
 mod caller_deadline;
+mod conclude;
 mod correction;
 mod decision;
 mod decision_id;
+mod denial_queue;
 mod engine;
 mod extension;
 mod failure;
@@ -47,6 +49,7 @@ mod limiter;
 mod look;
 mod matched;
 mod observer;
+mod penalty;
 pub mod random;
 mod receipt_codec;
 mod refund;
@@ -63,6 +66,7 @@ pub use caller_deadline::with_deadline;
 pub use correction::{Correction, Settlement, UnchargedUnits, UnitChange, UsageAfter};
 pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use decision_id::DecisionId;
+pub use denial_queue::Penalty;
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use extension::Extension;
 pub use generation::{Generation, Pinned};

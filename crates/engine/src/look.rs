@@ -5,7 +5,7 @@ use tollgate_core::{Purpose, Request};
 use tollgate_ruleset::Charges;
 use tollgate_store::{Outcomes, Store};
 
-use crate::engine::conclude;
+use crate::conclude::conclude;
 use crate::{Decision, Engine, Pinned};
 
 impl<S: Store> Engine<S> {

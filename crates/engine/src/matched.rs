@@ -5,7 +5,8 @@ use tollgate_core::{Enforcement, Request};
 use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Outcomes, Store, StoreError};
 
-use crate::engine::{REQUESTS_MAX, Skipped, conclude};
+use crate::conclude::conclude;
+use crate::engine::{REQUESTS_MAX, Skipped};
 use crate::look::looks_at;
 use crate::{Decision, Engine, Pinned, random};
 

@@ -3,7 +3,7 @@
 use tollgate_core::{Charge, Request, Time};
 use tollgate_store::StoreError;
 
-use crate::{Decision, Settlement};
+use crate::{Decision, Penalty, Settlement};
 
 /// Observes decisions. Called on the path of the request: implementations must be fast and never block.
 pub trait Observer: Send + Sync {
@@ -16,6 +16,14 @@ pub trait Observer: Send + Sync {
 
     /// A reservation was settled, or usage was reported that did not happen after all.
     fn settled(&self, _settlement: &Settlement) {}
+
+    /// How penalties name the client of a request.
+    fn client_of(&self, _request: &Request<'_>) -> String {
+        String::new()
+    }
+
+    /// A penalty has begun. Called after the decision that brought it, maybe by another task.
+    fn penalised(&self, _penalty: &Penalty) {}
 
     /// The store did not answer; the decision that follows, if any, is made by policy. Unless the
     /// [kind](StoreError::kind) of the error excludes it, the store may have recorded the charges. `wall` is the time of

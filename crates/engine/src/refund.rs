@@ -5,11 +5,11 @@
 //! and refunds nothing without a receipt; slots are released, not refunded.
 
 use smallvec::SmallVec;
-use tollgate_core::{Limit, Receipt, Request, Sharing, Time};
+use tollgate_core::{Digest, Limit, Receipt, Request, Sharing, Time};
 use tollgate_ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError};
 
-use crate::engine::conclude;
+use crate::conclude::conclude;
 use crate::look::looks_at;
 use crate::{Decision, Engine, Pinned, Settlement};
 
@@ -36,11 +36,19 @@ impl<S: Store> Engine<S> {
                 charge.sharing = Sharing::Exact;
             }
         }
+        // A refund of usage is none of a penalty.
+        let penalties: SmallVec<[Digest; 4]> = charges
+            .applied
+            .iter()
+            .filter_map(|applied| charges.charges.get(usize::from(applied.penalty?)))
+            .map(|charge| charge.bucket)
+            .collect();
         let mut outcomes = Outcomes::new();
         let _ = self.take(&charges, &mut outcomes).await?;
         let asked = charges.charges.iter().zip(&outcomes);
         let back: SmallVec<[Receipt; 4]> = asked
             .filter(|(charge, _)| !matches!(charge.limit, Limit::Concurrency(_) | Limit::SlidingLog(_)))
+            .filter(|(charge, _)| !penalties.contains(&charge.bucket))
             .map(|(charge, outcome)| Receipt { units: charge.ask.cost(), ..Receipt::of(charge, outcome) })
             .collect();
         if !back.is_empty() {

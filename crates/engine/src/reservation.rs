@@ -5,7 +5,7 @@ use tollgate_core::{Ask, Charge, Enforcement, Limit, Outcome, Receipt, Request, 
 use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Outcomes, Store};
 
-use crate::engine::conclude;
+use crate::conclude::conclude;
 use crate::{Decision, Engine};
 
 /// An admitted request that is not finished: its receipts and slots. Settling consumes it. If it is dropped, its
@@ -335,7 +335,9 @@ impl<S: Store> Engine<S> {
             }
         };
         let reservation = (decision.is_allowed() && keeping != Keeping::Nothing).then(|| {
-            let is_kept = |(charge, outcome): &(&Charge, &Outcome)| outcome.allowed && keeping.keeps(charge);
+            let is_read = |charge: &Charge| matches!(charge.ask, Ask::Peek(_));
+            let is_kept =
+                |(charge, outcome): &(&Charge, &Outcome)| outcome.allowed && keeping.keeps(charge) && !is_read(charge);
             let kept = charges.charges.iter().zip(&outcomes).filter(is_kept);
             let entries = kept.filter_map(|(charge, outcome)| {
                 let (_, prices) = prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;

@@ -15,6 +15,7 @@ use tollgate_cost::llm::LlmDialect;
 use tollgate_identity::{CertificateNames, Evidence, Identifier};
 use tollgate_rules::path::PathError;
 use tollgate_service::render::{self, ClosedReason, Media, ResponseOptions};
+use tollgate_service::trace::Traced;
 use tollgate_service::{DecidedBy, Decision, HeaderFields, HeldRequest, Reply, Service, Verdict, random};
 use tollgate_telemetry::MetricFamilies;
 use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse};
@@ -35,6 +36,7 @@ use crate::request_record::{Recorder, RequestRecord};
 use crate::response::{ExchangeGuards, forwarded};
 use crate::routes::{CompiledRoute, RouteTable};
 use crate::spec::{GatewaySpec, RouteSpec};
+use crate::traceparent::{self, TRACEPARENT};
 use crate::uncounted::UncountedCharge;
 use crate::upgrade;
 use crate::upstream::{BodyProgress, Exchange, SentRequestBody, UpstreamError};
@@ -171,6 +173,7 @@ impl GatewayState {
         let WebRequest { peer, mut parts, body, interim } = request;
         let table = self.routes.load_full();
         let method = parts.method.clone();
+        let trace = self.service.trace(|| parts.headers.get_all(TRACEPARENT).iter().map(HeaderValue::as_bytes));
         if matches!(method, Method::CONNECT | Method::TRACE) {
             return Err(Refused { refusal: Box::new(GatewayRefusal::Method), record });
         }
@@ -213,7 +216,10 @@ impl GatewayState {
             closed: ClosedReason::Overload,
             ..ResponseOptions::default()
         };
-        let (decision, held) = self.decide(&asked, &priced).await;
+        let (decision, held) = match trace {
+            None => self.decide(&asked, &priced).await,
+            Some(context) => Traced::new(context, self.decide(&asked, &priced)).await,
+        };
         record.decided(&decision);
         if !decision.is_allowed() {
             match self.shadow {
@@ -258,6 +264,9 @@ impl GatewayState {
         let upgraded = route.spec.upgrade.then(|| upgrade::asked_protocol(&parts)).flatten();
         let peer = ForwardingPeer { address: peer.whole, text: caller.ip().filter(|_| caller.address() == peer.whole) };
         self.rebuild(&mut parts.headers, &route, peer, &identifier);
+        if let Some(context) = trace {
+            traceparent::follow(route.spec.traceparent, &context, &mut parts.headers);
+        }
         let mut request = Request::new(SentRequestBody::empty());
         (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, target, parts.headers);
         if let Some(protocol) = upgraded {

@@ -2,10 +2,11 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tollgate_service::random;
+use tollgate_service::trace::{TraceContext, TraceParent};
 
 use crate::spec::TraceStyle;
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Makes the field what the route says.
@@ -24,6 +25,16 @@ pub(crate) fn write(style: TraceStyle, headers: &mut HeaderMap) {
     }
 }
 
+/// Names the decision as the parent of what follows, where the field is passed on at all.
+pub(crate) fn follow(style: TraceStyle, context: &TraceContext, headers: &mut HeaderMap) {
+    if style == TraceStyle::Remove {
+        return;
+    }
+    if let Ok(value) = HeaderValue::from_str(&context.onward()) {
+        headers.insert(TRACEPARENT, value);
+    }
+}
+
 fn remove(headers: &mut HeaderMap) {
     headers.remove(TRACEPARENT);
     headers.remove(TRACESTATE);
@@ -37,20 +48,8 @@ fn fresh() -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Version, trace id, span id and flags; later versions may have more behind them.
 fn is_valid(text: &[u8]) -> bool {
-    let parts: Vec<&[u8]> = text.splitn(5, |byte| *byte == b'-').collect();
-    let [version, trace, span, flags, rest @ ..] = parts.as_slice() else { return false };
-    let is_hex = |part: &[u8], length: usize| {
-        part.len() == length && part.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    let is_zero = |part: &[u8]| part.iter().all(|byte| *byte == b'0');
-    is_hex(version, 2)
-        && *version != b"ff"
-        && (*version != b"00" || rest.is_empty())
-        && (is_hex(trace, 32) && !is_zero(trace))
-        && (is_hex(span, 16) && !is_zero(span))
-        && is_hex(flags, 2)
+    TraceParent::parse(text).is_some()
 }
 
 #[cfg(test)]

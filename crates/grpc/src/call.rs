@@ -2,7 +2,7 @@
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -11,6 +11,7 @@ use super::deadline::{InvalidTimeout, timeout};
 use super::method::GrpcMethod;
 use super::services::Services;
 use tollgate_service::data_tokens::TokenScope;
+use tollgate_service::trace::TraceContext;
 use tollgate_web::h2_head;
 
 /// A call whose head was accepted.
@@ -21,6 +22,8 @@ pub(super) struct GrpcCall {
     pub(super) deadline: Option<Instant>,
     /// Namespaces that the caller's token covers.
     pub(super) scope: TokenScope,
+    /// The trace that it belongs to, if decisions are traced.
+    pub(super) trace: Option<TraceContext>,
 }
 
 /// Why the head of a call was rejected.
@@ -55,7 +58,11 @@ impl GrpcCall {
             return reject(Some(method), no_token());
         };
         match timeout(&head.headers) {
-            Ok(timeout) => Ok(GrpcCall { method, deadline: timeout.map(|timeout| Instant::now() + timeout), scope }),
+            Ok(timeout) => {
+                let sent = || head.headers.get_all("traceparent").iter().map(HeaderValue::as_bytes);
+                let (deadline, trace) = (timeout.map(|timeout| Instant::now() + timeout), services.service.trace(sent));
+                Ok(GrpcCall { method, deadline, scope, trace })
+            }
             Err(InvalidTimeout) => reject(Some(method), Status::invalid_argument("grpc-timeout: is no time")),
         }
     }

@@ -14,6 +14,7 @@ use tollgate_core::Request;
 use tollgate_proto::rls::RateLimitRequest;
 use tollgate_proto::v1::CheckRequest;
 use tollgate_service::Decision;
+use tollgate_service::trace::{self, Traced};
 use tonic::{Code, Status};
 
 use super::call::GrpcCall;
@@ -147,7 +148,13 @@ fn handle(services: &Services, call: GrpcCall, mut message: Bytes) -> UnaryOutco
         GrpcMethod::ShouldRateLimit => should_rate_limit(service, call, message),
         _ => check(service, call, message),
     });
-    catch_unwind(handling).unwrap_or_else(|_| UnaryOutcome::Ready(Err(panicked())))
+    let handled = trace::during(call.trace, || catch_unwind(handling));
+    match (handled.unwrap_or_else(|_| UnaryOutcome::Ready(Err(panicked()))), call.trace) {
+        (UnaryOutcome::Pending(pending), Some(context)) => {
+            UnaryOutcome::Pending(Box::pin(Traced::new(context, pending)))
+        }
+        (outcome, _) => outcome,
+    }
 }
 
 fn unreadable(error: &prost::DecodeError) -> UnaryOutcome {

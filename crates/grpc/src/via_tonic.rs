@@ -1,5 +1,6 @@
 //! Calls that go through tonic, each in its own task.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,6 +20,7 @@ use super::outgoing;
 use super::services::Services;
 use super::stream::PresentedToken;
 use tollgate_net::{StreamBudget, catch_panic};
+use tollgate_service::trace::Traced;
 
 /// Memory of a long-lived call: tonic's read and write buffers.
 const LONG_LIVED_BYTES: u64 = 16 << 10;
@@ -47,6 +49,10 @@ impl TonicCall {
         let max_wait = services.limits().write_timeout;
         // Boxed, because each wrapper future would otherwise hold the inner one twice.
         let responding = Box::pin(call_tonic(&services, &call, token, body, context, closing));
+        let responding: Pin<Box<dyn Future<Output = _> + Send>> = match call.trace {
+            None => responding,
+            Some(context) => Box::pin(Traced::new(context, responding)),
+        };
         let responding = before_deadline(
             call.deadline,
             catch_panic(Box::pin(tollgate_service::with_deadline(call.deadline, responding))),

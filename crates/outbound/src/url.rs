@@ -118,6 +118,12 @@ impl OutboundUrl {
         }
     }
 
+    /// The same server, with this path behind the URL's own.
+    pub fn below(&self, path: &str) -> OutboundUrl {
+        let own = self.path.split('?').next().unwrap_or_default().trim_end_matches('/');
+        OutboundUrl { path: format!("{own}{path}"), ..self.clone() }
+    }
+
     pub(crate) fn parts(&self) -> (&UrlHost, u16) {
         (&self.host, self.port)
     }
@@ -165,6 +171,13 @@ mod tests {
         ] {
             let url: OutboundUrl = text.parse().unwrap();
             assert_eq!((url.to_string().as_str(), url.host().as_str()), (shown, host));
+        }
+    }
+
+    #[test]
+    fn paths_are_appended() {
+        for (text, below) in [("http://c:4318", "http://c:4318/v1/x"), ("http://c/otlp/?a", "http://c/otlp/v1/x")] {
+            assert_eq!(text.parse::<OutboundUrl>().unwrap().below("/v1/x").to_string(), below);
         }
     }
 

@@ -166,6 +166,18 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
         let message = format!("{}{form} cannot be soft", spec.algorithm.name());
         found.add("misplaced-field", "soft", message, "remove `soft`; it needs a limit that counts requests over time");
     }
+    if rule.penalty.is_some()
+        && (ahead
+            || rule.shards > 1
+            || rule.count_denied
+            || rule.accept_limits
+            || spec.is_queue()
+            || spec.algorithm == LimitAlgorithm::Concurrency)
+    {
+        let message = "a penalty does not go with slots, queues, shards, `count_denied`, `accept_limits`, or tokens taken in advance";
+        let help = "remove `penalty`, or make it a rule of its own with `consistency: exact`";
+        found.add("misplaced-field", "penalty", message.to_owned(), help);
+    }
     if !(1..=SHARDS_MAX).contains(&rule.shards) {
         found.add("out-of-range", "shards", format!("{} shards", rule.shards), &format!("allowed: 1 to {SHARDS_MAX}"));
     } else if rule.shards > 1 && !spec.blocks() {

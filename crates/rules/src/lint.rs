@@ -6,6 +6,7 @@ mod calendars;
 mod competing;
 mod keys;
 mod paths;
+mod penalties;
 mod plans;
 mod quotas;
 mod scalars;
@@ -51,6 +52,7 @@ pub fn lint(file: &RuleFile) -> Problems {
         problems.extend(always_exempted(&competing, rule, &field));
         problems.extend(shadowed(&competing, number, rule, &field));
         problems.extend(spellings(rule, &field));
+        problems.extend(penalties::shared(rule, &field));
         problems.extend(plans::unknown(file, rule, &field));
         if compared_all && competing.is_exhausted() {
             compared_all = false;
@@ -74,7 +76,7 @@ pub fn lint_rule(rule: &RuleSpec) -> Vec<Problem> {
     match rule.mode {
         Enforcement::Off => Vec::new(),
         _ => {
-            let open = [keys::implicit(rule, "", 0), quotas::not_held(rule, "", 0)];
+            let open = [keys::implicit(rule, "", 0), quotas::not_held(rule, "", 0), penalties::shared(rule, "")];
             open.into_iter().flatten().chain(contradictions(rule, "")).chain(spellings(rule, "")).collect()
         }
     }

@@ -6,6 +6,7 @@ mod grant;
 mod limit;
 mod meter;
 mod normalized;
+mod penalty;
 mod plan;
 mod policy;
 mod quota;
@@ -23,6 +24,7 @@ use crate::position::SourcePosition;
 pub use grant::GrantSpec;
 pub use limit::{Align, LimitAlgorithm, LimitSpec, ReservedSlots};
 pub use meter::{MeterSpec, Unmetered};
+pub use penalty::PenaltySpec;
 pub use plan::{PLAN, PlanOrigin, PlanSpec};
 pub use quota::{ANCHOR, QuotaSpec, TIME_ZONE};
 pub use schedule::{PlanSchedule, is_dated, plan_at};
@@ -166,6 +168,8 @@ pub struct RuleSpec {
     pub meter: MeterSpec,
     /// How requests that carry none of its meters are treated.
     pub unmetered: Unmetered,
+    /// What happens to clients that are refused again and again.
+    pub penalty: Option<PenaltySpec>,
     /// The plan that it comes from, if any.
     pub plan: Option<Box<PlanOrigin>>,
 }
@@ -199,6 +203,7 @@ impl Default for RuleSpec {
             error_code: None,
             meter: MeterSpec::default(),
             unmetered: Unmetered::default(),
+            penalty: None,
             plan: None,
         }
     }

@@ -7,6 +7,7 @@ use tollgate_rules::spec::{Align, Unmetered};
 
 use super::facts::{RequestError, RequestFacts};
 use super::matching::{Candidates, Exemptions};
+use super::penalties;
 use super::rule::{Rule, RuleId};
 use super::{CompiledNamespace, RuleSet};
 
@@ -44,6 +45,8 @@ pub struct AppliedRule {
     pub charge: Option<u16>,
     /// Units that the rule charges per unit of its meter.
     pub factor: u64,
+    /// Index of the charge that reads whether a penalty is in force.
+    pub penalty: Option<u16>,
 }
 
 impl Charges {
@@ -83,6 +86,9 @@ impl Charges {
             if !sink.add(applied.rule, Charge { ask, ..*charge }, applied.factor) {
                 let name = rules.rule(applied.rule).map_or("", |rule| rule.name.as_str());
                 return Err(RequestError::mixed(name));
+            }
+            if let Some(rule) = rules.rule(applied.rule).filter(|rule| rule.spec.penalty.is_some()) {
+                sink.add_penalty(rule, charge);
             }
         }
         Ok(selected)
@@ -199,7 +205,11 @@ fn collect(
     let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
         match charge_of(rule, request, facts, wall, terms) {
-            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, factor) => {}
+            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, factor) => {
+                if rule.spec.penalty.is_some() {
+                    sink.add_penalty(rule, &charge);
+                }
+            }
             RuleEvaluation::Charge(..) => return Err(RequestError::mixed(&rule.name)),
             RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
             RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
@@ -224,7 +234,7 @@ impl ChargeSink<'_> {
     }
 
     pub(super) fn add_unlimited(&mut self, rule: RuleId) {
-        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None, factor: 0 });
+        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None, factor: 0, penalty: None });
     }
 
     /// Adds a charge, or joins it with the charge of the same bucket: a store gets one charge per bucket. `false` if
@@ -246,9 +256,27 @@ impl ChargeSink<'_> {
                 }
             }
         };
-        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(index).ok(), factor };
+        let applied =
+            AppliedRule { rule, request: self.request, charge: u16::try_from(index).ok(), factor, penalty: None };
         self.charges.applied.push(applied);
         true
+    }
+}
+
+impl ChargeSink<'_> {
+    /// Adds the charge that reads whether a penalty of the charge just added is in force.
+    #[cold]
+    pub(super) fn add_penalty(&mut self, rule: &Rule, charge: &Charge) {
+        let Some(penalty) = penalties::look(rule, charge) else { return };
+        let all = &mut self.charges.charges;
+        let known = all.iter().position(|other| other.bucket == penalty.bucket);
+        let index = known.unwrap_or_else(|| {
+            all.push(penalty);
+            all.len() - 1
+        });
+        if let Some(applied) = self.charges.applied.last_mut() {
+            applied.penalty = u16::try_from(index).ok();
+        }
     }
 }
 

@@ -109,6 +109,7 @@ fn compile_part(
     directories.number(rules);
     let plan = attributes.find(spec::PLAN);
     set.quotas |= rules.iter().any(|rule| rule.is_quota());
+    set.penalties |= rules.iter().any(|rule| rule.spec.penalty.is_some());
     set.slots |= rules.iter().any(|rule| rule.is_concurrency());
     set.queues |= rules.iter().any(|rule| rule.is_queue());
     set.dated_overrides |= directories.are_dated();

@@ -10,8 +10,8 @@ use super::rule::RuleBody;
 use super::{CompiledNamespace, RuleSet};
 
 /// The defaults of fields that earlier versions of the program do not have, as `Debug` writes them.
-const LATER_DEFAULTS: [&str; 4] =
-    [", meter: Requests, unmetered: Skip", ", quota: None", ", plan: None", ", reserved: None"];
+const LATER_DEFAULTS: [&str; 5] =
+    [", meter: Requests, unmetered: Skip", ", quota: None", ", penalty: None", ", plan: None", ", reserved: None"];
 
 impl RuleBody {
     /// A digest of all fields that affect decisions; position, description and URL do not. Nodes compare it, so its key

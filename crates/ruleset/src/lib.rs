@@ -24,6 +24,7 @@ mod lookup;
 mod matching;
 mod naming;
 mod normalized;
+mod penalties;
 mod quota;
 mod rule;
 mod rule_numbers;
@@ -50,6 +51,7 @@ pub use self::explain::{Applicability, Explanation, KeyPart};
 pub use self::facts::RequestError;
 pub use self::input::{CompileOptions, DomainRules, NamespaceRules};
 pub use self::naming::{generated_names, stable_names};
+pub use self::penalties::PenaltyCharges;
 pub use self::rule::{Rule, RuleBody, RuleId};
 
 use self::attributes::{AttrId, Attributes};
@@ -71,6 +73,7 @@ pub struct RuleSet {
     quotas: bool,
     slots: bool,
     queues: bool,
+    penalties: bool,
     /// Rules by the owner of their buckets. Made at the first use: only receipts name a rule by its owner.
     by_owner: OnceLock<FastMap<u64, RuleId>>,
 }
@@ -203,6 +206,7 @@ impl RuleSet {
             quotas: false,
             slots: false,
             queues: false,
+            penalties: false,
             by_owner: OnceLock::new(),
         }
     }
@@ -250,6 +254,12 @@ impl RuleSet {
     #[inline]
     pub fn has_quotas(&self) -> bool {
         self.quotas
+    }
+
+    /// True if some rule has a penalty.
+    #[inline]
+    pub fn has_penalties(&self) -> bool {
+        self.penalties
     }
 
     /// True if some rule limits concurrency.

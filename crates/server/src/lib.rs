@@ -17,6 +17,7 @@ mod control_plane;
 mod families;
 mod gateway;
 mod listeners;
+mod otlp;
 mod parts;
 mod quota_journal;
 pub mod rule_sources;

@@ -15,6 +15,7 @@ use tollgate_rules::envoy::Duplicates;
 use tollgate_ruleset::RuleSet;
 use tollgate_service::api_keys::ApiKeys;
 use tollgate_service::data_tokens::DataTokens;
+use tollgate_service::penalties::Penalties;
 use tollgate_service::receipt_sealer::Sealer;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::secrets::{self, SecretKeys};
@@ -33,6 +34,7 @@ use tracing::warn;
 
 use crate::control_plane::ControlPlaneParts;
 use crate::families::DatabaseState;
+use crate::otlp::OtlpParts;
 use crate::quota_journal::{OpenedQuotaJournal, QuotaJournalMetrics, QuotaJournalWriter};
 use crate::rule_sources::{
     Apply, ContentMark, EnvoyDirectory, EnvoyDomains, FileStates, Pace, Reloader, RulePublisher, RuleSourceError,
@@ -83,11 +85,14 @@ pub(crate) struct ServerParts {
     quota_marks: Arc<QuotaMarks>,
     metrics: Arc<DecisionMetrics>,
     steady_refusals: Arc<SteadyRefusals>,
+    pub(crate) penalties: Arc<Penalties>,
     rule_cache: Arc<RuleCacheMetrics>,
     /// Events that wait for webhooks.
     pub(crate) events: Arc<EventQueue>,
     /// What sends them, if webhooks are on.
     pub(crate) webhooks: Option<WebhookParts>,
+    /// The export to a collector, if there is one.
+    pub(crate) otlp: Option<OtlpParts>,
     /// The journal of quotas, until its writer is started.
     pub(crate) journal: Option<OpenedQuotaJournal>,
     pub(crate) journal_metrics: Option<Arc<QuotaJournalMetrics>>,
@@ -121,9 +126,16 @@ impl ServerParts {
         let events = Arc::<EventQueue>::default();
         let quota_marks = Arc::new(QuotaMarks::new(&keys.clients_at_rest()).with_events(events.clone()));
         let steady_refusals = Arc::new(SteadyRefusals::new(events.clone()));
+        let penalties = Arc::<Penalties>::default();
         let observer = ServiceObserver::new(metrics.clone(), decisions)
             .with_quota_marks(quota_marks.clone())
-            .with_steady_refusals(steady_refusals.clone());
+            .with_steady_refusals(steady_refusals.clone())
+            .with_penalties(penalties.clone());
+        let otlp = OtlpParts::read(config, &clock)?;
+        let observer = match &otlp {
+            Some(otlp) => observer.with_tracer(otlp.tracer.clone()),
+            None => observer,
+        };
         let observer = match &violations {
             Some(violations) => observer.with_violations(violations.clone()),
             None => observer,
@@ -146,7 +158,7 @@ impl ServerParts {
         let reloaders = start_reloaders(config, &keys, &clock, &publisher, rules_file)?;
         let files = FileStates(reloaders.iter().map(Reloader::state).collect());
 
-        let service = Arc::new(Service::new(ServiceConfig {
+        let service = Service::new(ServiceConfig {
             engine: engine.clone(),
             clock: clock.clone(),
             render: config.answer.config()?,
@@ -154,7 +166,11 @@ impl ServerParts {
             sealer,
             metrics: metrics.clone(),
             rls: rls_config(config),
-        }));
+        });
+        let service = Arc::new(match &otlp {
+            Some(otlp) => service.with_tracer(otlp.tracer.clone()),
+            None => service,
+        });
         let (drain, panics, database) = (Drain::default(), Arc::<PanicCounter>::default(), DatabaseState::default());
         let http_metrics = Arc::new(HttpMetrics::new(http_paths()));
         let bare = config.signals.bare_metric_names;
@@ -193,9 +209,11 @@ impl ServerParts {
             quota_marks,
             metrics: metrics.clone(),
             steady_refusals,
+            penalties,
             rule_cache: Arc::default(),
             events,
             webhooks: WebhookParts::read(&config.signals)?,
+            otlp,
             journal_metrics: journal.as_ref().map(|_| Arc::new(QuotaJournalMetrics::new(clock))),
             journal,
             keys: Arc::new(keys),
@@ -214,6 +232,10 @@ impl ServerParts {
         scrape.register(self.rule_cache.clone());
         scrape.register(self.quota_marks.clone());
         scrape.register(self.steady_refusals.clone());
+        scrape.register(self.penalties.clone());
+        if let Some(otlp) = &self.otlp {
+            scrape.register(otlp.metrics.clone());
+        }
         if let Some(webhooks) = &self.webhooks {
             scrape.register(webhooks.metrics.clone());
         }

@@ -11,9 +11,10 @@ use tollgate_config::Config;
 use tollgate_control::record::Role;
 use tollgate_core::Clock;
 use tollgate_net::{Address, Drain, raise_descriptor_limit};
+use tollgate_service::penalties::PenaltyWriter;
 use tollgate_service::usage_history::{UsageWriter, UsageWriterConfig};
-use tollgate_service::violations::{ViolationWriter, ViolationWriterConfig};
-use tollgate_store::MonotonicClock;
+use tollgate_service::violations::{KeyHashing, ViolationWriter, ViolationWriterConfig};
+use tollgate_store::{MonotonicClock, Store as _};
 use tollgate_telemetry::{Lines, PanicCounter};
 use tracing::{error, info, warn};
 
@@ -26,7 +27,6 @@ use crate::signals::{Signals, StopSignal};
 use crate::store::{self, OpenedStore};
 use crate::surface::Surface;
 use crate::upkeep::Upkeep;
-use crate::webhooks;
 
 /// How long operators may take to disconnect after the last caller has.
 const OPERATOR_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -128,13 +128,26 @@ impl Server {
         let usage = usage_writer(&config, &parts, &control_plane)
             .map(|writer| (ended.clone(), writer))
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
-        let dispatcher = webhooks::dispatcher(&config, &parts, &control_plane)
+        let penalty_writer = penalty_writer(&config, &parts, &control_plane)
+            .map(|writer| (ended.clone(), writer))
+            .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
+        let clock = parts.service.clock.clone();
+        let dispatcher = parts.webhooks.as_ref();
+        let dispatcher = dispatcher
+            .and_then(|webhooks| webhooks.dispatcher(&config, &clock, &control_plane, parts.events.clone()))
             .map(|dispatcher| (ended.clone(), dispatcher))
             .map(|(ended, dispatcher)| tokio::spawn(async move { dispatcher.run(ended.begun()).await }));
+        let exporter = parts.otlp.as_ref().map(|otlp| {
+            let (scrape, clock) = (parts.pages.scrape.clone(), parts.service.clock.clone());
+            let (exporter, ended) = (otlp.exporter(scrape, clock, config.node_name()), ended.clone());
+            tokio::spawn(async move { exporter.run(ended.begun()).await })
+        });
         let (drain_timeout, engine) = (config.net.drain_timeout, parts.engine.clone());
         let decisions = parts.decision_log.clone();
         let refilled = engine.clone();
         let refills = tokio::spawn(async move { refilled.store().run_refills().await });
+        let penalised = engine.clone();
+        let penalties = tokio::spawn(async move { penalised.run_penalties().await });
         let access_log = gateway.as_ref().and_then(|running| running.log.clone());
         let tls = certificates.all();
         let watch = parts.signal_watch();
@@ -147,7 +160,7 @@ impl Server {
         drains.operators.ended(OPERATOR_DRAIN_TIMEOUT).await;
         upkeep.abort();
         ended.begin();
-        for writer in [writer, usage, dispatcher].into_iter().flatten() {
+        for writer in [writer, usage, penalty_writer, dispatcher, exporter].into_iter().flatten() {
             let _ = timeout(CLOSE_TIMEOUT, writer).await; // it logs itself what was lost
         }
         if timeout(CLOSE_TIMEOUT, engine.store().close()).await.is_err() {
@@ -155,6 +168,7 @@ impl Server {
                 "the store could not be closed in time: units and slots that this node holds return when they expire"
             );
         }
+        penalties.abort();
         refills.abort(); // closing has waited for the refills under way
         if let Some(journal) = journal
             && timeout(CLOSE_TIMEOUT, tokio::task::spawn_blocking(|| journal.close())).await.is_err()
@@ -184,7 +198,8 @@ impl Server {
             metrics: if is_exposed { AdminAccess::Needs(Role::Viewer) } else { AdminAccess::Open },
             secret: control_plane.admin_secret(),
             site_key: control_plane.site_key(),
-            webhooks: webhooks::webhooks(config, parts, control_plane),
+            webhooks: (parts.webhooks.as_ref())
+                .and_then(|webhooks| webhooks.webhooks(config, &parts.service.clock, control_plane)),
             traffic: parts.traffic.clone(),
         }
     }
@@ -200,6 +215,18 @@ fn violation_writer(config: &Config, parts: &ServerParts, control_plane: &Contro
         clock: parts.service.clock.clone(),
         site_key: (!config.control.violations_plain_keys).then(|| control_plane.site_key()),
     }))
+}
+
+/// Writes penalties behind, if there is a database.
+fn penalty_writer(config: &Config, parts: &ServerParts, control_plane: &ControlPlane) -> Option<PenaltyWriter> {
+    let is_plain = config.control.violations_plain_keys;
+    Some(PenaltyWriter {
+        penalties: parts.penalties.clone(),
+        control: control_plane.control.clone()?,
+        clock: parts.service.clock.clone(),
+        client_keys: if is_plain { KeyHashing::plain() } else { KeyHashing::hashed(&control_plane.site_key()) },
+        node: if parts.engine.store().is_shared() { String::new() } else { config.node_name() },
+    })
 }
 
 /// Writes the usage of quotas behind, if there is a database.

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use tollgate_core::{Charge, Request, Time};
-use tollgate_engine::{Decision, Observer, Settlement};
+use tollgate_engine::{Decision, Observer, Penalty, Settlement};
 use tollgate_store::StoreError;
 
 use tollgate_telemetry::{DecisionLog, DecisionMetrics};
 
+use crate::penalties::Penalties;
 use crate::quota_marks::QuotaMarks;
 use crate::steady_refusals::SteadyRefusals;
+use crate::trace::DecisionTracer;
 use crate::traffic::TrafficMonitor;
 use crate::usage_history::UsageTracker;
-use crate::violations::Violations;
+use crate::violations::{Violations, client_text};
 
 /// Passes decisions on to metrics, decision log and violations.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub struct ServiceObserver {
     usage: Option<Arc<UsageTracker>>,
     steady_refusals: Option<Arc<SteadyRefusals>>,
     traffic: Option<Arc<TrafficMonitor>>,
+    penalties: Option<Arc<Penalties>>,
+    tracer: Option<Arc<DecisionTracer>>,
 }
 
 impl ServiceObserver {
@@ -37,6 +41,8 @@ impl ServiceObserver {
             usage: None,
             steady_refusals: None,
             traffic: None,
+            penalties: None,
+            tracer: None,
         }
     }
 
@@ -60,6 +66,16 @@ impl ServiceObserver {
         ServiceObserver { traffic, ..self }
     }
 
+    /// Also records spans.
+    pub fn with_tracer(self, tracer: Arc<DecisionTracer>) -> ServiceObserver {
+        ServiceObserver { tracer: Some(tracer), ..self }
+    }
+
+    /// Also notes penalties.
+    pub fn with_penalties(self, penalties: Arc<Penalties>) -> ServiceObserver {
+        ServiceObserver { penalties: Some(penalties), ..self }
+    }
+
     /// Also counts violations.
     pub fn with_violations(self, violations: Arc<Violations>) -> ServiceObserver {
         ServiceObserver { violations: Some(violations), ..self }
@@ -70,6 +86,9 @@ impl Observer for ServiceObserver {
     #[inline]
     fn decided(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         self.metrics.decided(requests, decision);
+        if let Some(tracer) = &self.tracer {
+            tracer.decided(requests, decision);
+        }
         if let Some(log) = &self.decisions {
             log.record(requests, decision, charges);
         }
@@ -112,6 +131,16 @@ impl Observer for ServiceObserver {
         }
         if let Some(usage) = &self.usage {
             usage.settled(settlement);
+        }
+    }
+
+    fn client_of(&self, request: &Request<'_>) -> String {
+        client_text(request)
+    }
+
+    fn penalised(&self, penalty: &Penalty) {
+        if let Some(penalties) = &self.penalties {
+            penalties.begun(penalty);
         }
     }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
-use tollgate_core::{Clock, Enforcement, Request, Span, Time};
+use tollgate_core::{Charge, Clock, Enforcement, Request, Span, Time};
 use tollgate_engine::{Decision, Engine, Undecided};
-use tollgate_store::Store;
+use tollgate_store::{Store, StoreError};
 use tollgate_telemetry::{DecisionMetrics, RlsStats};
 
 use crate::CheckRequest;
@@ -19,6 +19,7 @@ use crate::render::RenderConfig;
 use crate::rls_cache::RlsLocalCache;
 use crate::rls_config::RlsConfig;
 use crate::store::{ConfiguredStore, StoreProbe};
+use crate::trace::{DecisionTracer, TraceContext};
 
 /// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
 /// batch without permission is decided all the same, one check after the other.
@@ -64,6 +65,7 @@ pub struct Service {
     pub(crate) explaining: Semaphore,
     pub(crate) in_batches: Arc<Semaphore>,
     pub(crate) probe: StoreProbe,
+    tracer: Option<Arc<DecisionTracer>>,
 }
 
 /// A check that waits for the store. Nothing was charged yet.
@@ -92,7 +94,18 @@ impl Service {
             explaining: Semaphore::new(1),
             in_batches: Arc::new(Semaphore::new(IN_BATCHES_MAX)),
             probe: StoreProbe::default(),
+            tracer: None,
         }
+    }
+
+    /// The same service, whose decisions are traced.
+    pub fn with_tracer(self, tracer: Arc<DecisionTracer>) -> Service {
+        Service { tracer: Some(tracer), ..self }
+    }
+
+    /// The trace of a request with these values of `traceparent`; `None` while tracing is off.
+    pub fn trace<'a, I: Iterator<Item = &'a [u8]>>(&self, sent: impl FnOnce() -> I) -> Option<TraceContext> {
+        self.tracer.as_ref().map(|tracer| tracer.context(sent()))
     }
 
     /// The scope of an `Authorization` value; `None` if a token is required and this one is not accepted.
@@ -200,6 +213,11 @@ impl Service {
     /// The permits of checks in batches and streams: a stream takes one for each check while it waits for the store.
     pub fn batch_permits(&self) -> Arc<Semaphore> {
         self.in_batches.clone()
+    }
+
+    /// Ends the penalties of a bucket, and forgets them.
+    pub async fn lift_penalty(&self, bucket: &Charge) -> Result<(), StoreError> {
+        self.engine.lift_penalty(bucket).await
     }
 
     /// The generation of the active rules.

@@ -24,6 +24,7 @@ mod process;
 mod rls_stats;
 mod scrape;
 mod series;
+mod spans;
 mod store_figures;
 mod timestamp;
 
@@ -41,5 +42,6 @@ pub use process::{PanicCounter, ProcessFamilies};
 pub use rls_stats::{RlsCallEnd, RlsCalls, RlsObservation, RlsStats};
 pub use scrape::{MetricNames, Scrape};
 pub use series::OTHER;
+pub use spans::{DecisionSpan, SpanQueue};
 pub use store_figures::{NodeFigures, ShardFigures, ShardState, StoreFamilies, StoreFigures, StoreReading};
 pub use timestamp::{common_log_time, rfc3339};

@@ -214,6 +214,7 @@ fn policy_text(rule: &Value) -> String {
     words.extend(meter_words(rule));
     words.extend((string(rule, "unmetered") == Some("reject")).then(|| "unmetered reject".to_owned()));
     words.extend(flag(rule, "count_denied").then(|| "count_denied".to_owned()));
+    words.extend(rule.get("penalty").and_then(penalty_text));
     words.extend(flag(rule, "accept_limits").then(|| "accept_limits".to_owned()));
     words.extend(string(rule, "soft").map(|soft| format!("soft {soft}")));
     words.extend(number(rule, "max_debt").map(|debt| format!("max_debt {debt}")));
@@ -223,6 +224,13 @@ fn policy_text(rule: &Value) -> String {
     let resource = string(rule, "resource").filter(|resource| Some(*resource) != string(rule, "name"));
     words.extend(resource.map(|resource| format!("resource {resource}")));
     words.join(", ")
+}
+
+fn penalty_text(penalty: &Value) -> Option<String> {
+    let (after, within) = (number(penalty, "after")?, string(penalty, "within")?);
+    let growth = number(penalty, "growth").filter(|growth| *growth > 1);
+    let growth = growth.map(|growth| format!(", each further one {growth} times longer")).unwrap_or_default();
+    Some(format!("penalty {} after {after} denials within {within}{growth}", string(penalty, "block")?))
 }
 
 fn replaces_text(rule: &Value) -> String {

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     audit, bench, check, clients, completions, config, counters, db, envoy_compat, explain, gateway, grants, keys, man,
-    measure, mode, namespaces, overrides, plans, ready, rules, serve, status, store, tail, tokens, top, usage,
+    measure, mode, namespaces, overrides, penalties, plans, ready, rules, serve, status, store, tail, tokens, top, usage,
     violations, webhooks, why,
 };
 use crate::exit::Exit;
@@ -69,6 +69,9 @@ pub enum Command {
     Counters(counters::Command),
     /// Denied requests, counted by client, rule and minute
     Violations(Box<violations::Args>),
+    /// Penalties: who is refused altogether for a while
+    #[command(subcommand)]
+    Penalties(penalties::Command),
     /// Audit log: every change, its author and its time
     Audit(Box<audit::Args>),
     /// Access tokens: create, list, revoke
@@ -122,6 +125,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Tail(args)) => tail::run(&args, out),
         Some(Command::Counters(command)) => counters::run(&command, out),
         Some(Command::Violations(args)) => violations::run(&args, out),
+        Some(Command::Penalties(command)) => penalties::run(&command, out),
         Some(Command::Audit(args)) => audit::run(&args, out),
         Some(Command::Tokens(command)) => tokens::run(&command, out),
         Some(Command::Webhooks(command)) => webhooks::run(&command, out),

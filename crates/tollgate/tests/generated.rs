@@ -50,6 +50,7 @@ const COMMANDS: &str = "
     grants grants-add grants-delete grants-list
     keys keys-create keys-list keys-revoke keys-rotate
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
+    penalties penalties-lift penalties-list
     plans plans-assign plans-diff plans-list plans-show
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
     rules-import rules-lint rules-list rules-mode rules-refresh rules-revert rules-rollback rules-test rules-update

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval};
 use tollgate_control::change_feed::ChangeFeedState;
 use tollgate_control::record::{DeliveryRecord, DeliveryState, WebhookRecord};
-use tollgate_control::{DeliveryAttempt, DeliveryDraft, Error, Instant, Result, WebhookDraft};
+use tollgate_control::{DeliveryAttempt, DeliveryDraft, Error, Instant, Result};
 use tollgate_core::Span;
+use tollgate_service::EventQueue;
 use tollgate_service::violations::KeyHashing;
-use tollgate_service::{EventQueue, OperatorEvent};
 use tollgate_telemetry::LogThrottle;
 use tracing::{info, warn};
 
+use crate::message::draft_of;
 use crate::metrics::WebhookMetrics;
 use crate::secret::WebhookSecret;
 use crate::webhooks::Webhooks;
@@ -227,33 +227,6 @@ impl WebhookDispatcher {
             warn!(%error, unsaid, "webhooks wait for the database");
         }
     }
-}
-
-/// What is sent for an event to a webhook. Without `keys` there is no client in it.
-pub(crate) fn draft_of(
-    event: &OperatorEvent,
-    webhook_id: &str,
-    node: &str,
-    now: Instant,
-    keys: Option<&KeyHashing>,
-) -> Result<DeliveryDraft> {
-    let client = event.client.as_ref().zip(keys).map(|(client, keys)| keys.of(client));
-    let (namespace, rule) = (event.namespace.as_deref(), event.rule.as_deref());
-    let occurrence = json!([event.kind.name(), namespace, rule, client, event.occasion]).to_string();
-    let event_id = WebhookDraft::new_id()?.replacen("wh_", "evt_", 1);
-    let body = json!({
-        "id": event_id,
-        "event": event.kind.name(),
-        "time": now.to_string(),
-        "node": node,
-        "namespace": namespace,
-        "rule": rule,
-        "client": client,
-        "summary": event.summary,
-        "data": event.data,
-    });
-    let (webhook_id, event) = (webhook_id.to_owned(), event.kind.name().to_owned());
-    Ok(DeliveryDraft { webhook_id, occurrence, event_id, event, body: Value::to_string(&body) })
 }
 
 /// Sends one message once.

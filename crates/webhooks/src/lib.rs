@@ -9,6 +9,7 @@
 //! libraries. Secrets are derived from the key of the site and the id of the webhook, and stored nowhere.
 
 mod dispatcher;
+mod message;
 mod metrics;
 mod policy;
 mod secret;

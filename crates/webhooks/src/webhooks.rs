@@ -11,7 +11,7 @@ use tollgate_control::{Author, Control, DeliveryDraft, Error, FieldError, Instan
 use tollgate_core::Clock;
 use tollgate_service::{EventKind, OperatorEvent};
 
-use crate::dispatcher::draft_of;
+use crate::message::draft_of;
 use crate::policy::WebhookPolicy;
 use crate::secret::WebhookSecret;
 

@@ -12,6 +12,22 @@ pub(super) static SIGNALS: &[Setting] = &[
         kind: SettingKind::Switch(|config| &mut config.signals.bare_metric_names),
     },
     Setting {
+        name: "otlp_endpoint",
+        value_name: "URL",
+        section: Section::Signals,
+        help: "Export spans of decisions and metrics to this OpenTelemetry collector by OTLP over HTTP, such as http://127.0.0.1:4318",
+        absent: "nothing is exported",
+        kind: SettingKind::Name(|config| &mut config.signals.otlp_endpoint),
+    },
+    Setting {
+        name: "otlp_sample",
+        value_name: "PERCENT",
+        section: Section::Signals,
+        help: "Of the decisions without a traceparent, how many leave a span; with one, its caller decides",
+        absent: "",
+        kind: SettingKind::Number(|config| &mut config.signals.otlp_sample, 0..=100),
+    },
+    Setting {
         name: "webhooks",
         value_name: "BOOL",
         section: Section::Signals,

@@ -152,6 +152,7 @@ fn revert(change: &Change) -> Result<Option<Edit>> {
         RecordKind::Token
         | RecordKind::Key
         | RecordKind::Webhook
+        | RecordKind::Penalty
         | RecordKind::Mode
         | RecordKind::Counter
         | RecordKind::Everything => {

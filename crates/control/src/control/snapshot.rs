@@ -279,8 +279,8 @@ impl ChangedKeys {
             }
             Some(RecordKind::Token) => self.tokens = true,
             Some(RecordKind::Key) => drop(self.api_keys.insert((namespace, id))),
-            // Part of the state, and of the store; and read by those who send.
-            Some(RecordKind::Mode | RecordKind::Webhook | RecordKind::Counter) => {}
+            // Part of the state; read by those who send; in the store.
+            Some(RecordKind::Mode | RecordKind::Webhook | RecordKind::Penalty | RecordKind::Counter) => {}
             // A kind of a newer version.
             Some(RecordKind::Everything) | None => self.everything = true,
         }

@@ -66,6 +66,11 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0010_webhooks.sql"),
         include_str!("../../migrations/postgres/0010_webhooks.sql"),
     ),
+    (
+        "penalties",
+        include_str!("../../migrations/sqlite/0011_penalties.sql"),
+        include_str!("../../migrations/postgres/0011_penalties.sql"),
+    ),
 ];
 
 /// Not sqlx's default, which another program may use in the same database.

@@ -29,7 +29,7 @@ async fn race(place: DatabaseUrl) {
     for one in migrating.collect::<Vec<_>>() {
         steps += one.await.unwrap();
     }
-    assert_eq!(steps, 10);
+    assert_eq!(steps, 11);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,8 +65,8 @@ const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_r
 
 async fn upgrades(place: DatabaseUrl) {
     let control = Control::open(&place).await.unwrap();
-    assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 10));
-    assert_eq!(control.migrate().await.unwrap(), 9);
+    assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 11));
+    assert_eq!(control.migrate().await.unwrap(), 10);
     assert_eq!(control.schema().await.unwrap(), Schema::Current);
     let rule = control.rule("default", "7").await.unwrap();
     assert_eq!((rule.version, &rule.draft.document["limit"]["requests"]), (3, &5.into()));

@@ -30,6 +30,7 @@ use tollgate_service::check_request::read_check;
 use tollgate_service::data_tokens::TokenScope;
 use tollgate_service::refusal::{NO_TOKEN, OTHER_NAMESPACE, write_body_error, write_json};
 use tollgate_service::render::{self, Dialect, Media, ResponseOptions};
+use tollgate_service::trace::{self, TraceContext, Traced};
 use tollgate_service::{ApiError, CheckRequest, Decision, PendingCheck, Reply, Service};
 use tollgate_web::{Handler, Head, HttpError, HttpMetrics, PendingResponse, check_encoding, request_timeout};
 
@@ -86,6 +87,8 @@ pub struct PreparedCall {
     scope: TokenScope,
     /// When the caller stops waiting.
     deadline: Option<Instant>,
+    /// The trace that it belongs to, if decisions are traced.
+    trace: Option<TraceContext>,
 }
 
 impl PreparedCall {
@@ -137,7 +140,13 @@ impl Handler for DataApi {
         reply: &'a mut Reply,
     ) -> Option<PendingResponse<'a>> {
         match prepared {
-            PreparedData::Call(call) => self.begin_call(call, body, reply),
+            PreparedData::Call(call) => {
+                let pending = trace::during(call.trace, || self.begin_call(call, body, reply))?;
+                Some(match call.trace {
+                    None => pending,
+                    Some(context) => Box::pin(Traced::new(context, pending)),
+                })
+            }
             PreparedData::Usage(query) => Some(Box::pin(self.usage(query, reply))),
             PreparedData::Auth(check) => self.auth.as_ref()?.begin(check, reply),
         }
@@ -233,7 +242,8 @@ impl DataApi {
         };
         let media = head.accept.map_or(Media::Problem, Media::accepted);
         let deadline = request_timeout(head)?;
-        Ok(PreparedCall { route, refuse_by_status, media, scope, deadline })
+        let trace = self.service.trace(|| head.headers.all("traceparent").into_iter());
+        Ok(PreparedCall { route, refuse_by_status, media, scope, deadline, trace })
     }
 
     /// The question of a call for usage, which is in its query.

@@ -1,8 +1,8 @@
 //! Order of the fields of a map, by the kind of map.
 
 use crate::read::{
-    CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, GRANT_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, PLAN_FIELDS, RULE_FIELDS,
-    STEP_FIELDS,
+    CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, GRANT_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, PENALTY_FIELDS, PLAN_FIELDS,
+    RULE_FIELDS, STEP_FIELDS,
 };
 
 /// Kind of a map; a list has the kind of its items.
@@ -12,6 +12,7 @@ pub(super) enum FieldOrder {
     Rule,
     Limit,
     Cost,
+    Penalty,
     /// Plans by name, as written.
     Plans,
     Plan,
@@ -38,6 +39,7 @@ impl FieldOrder {
             (Self::File, "grants") => Self::Grant,
             (Self::Rule, "limit") => Self::Limit,
             (Self::Rule, "cost") => Self::Cost,
+            (Self::Rule, "penalty") => Self::Penalty,
             _ => Self::Source,
         }
     }
@@ -49,6 +51,7 @@ impl FieldOrder {
             Self::Rule => RULE_FIELDS,
             Self::Limit => LIMIT_FIELDS,
             Self::Cost => COST_FIELDS,
+            Self::Penalty => PENALTY_FIELDS,
             Self::Plan => PLAN_FIELDS,
             Self::Client => CLIENT_FIELDS,
             Self::Step => STEP_FIELDS,

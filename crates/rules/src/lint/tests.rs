@@ -263,3 +263,17 @@ fn many_rules_take_linear_time() {
     let rules: String = (0..60_000).map(rule).collect();
     assert_eq!(codes(&format!("rules:\n{rules}")), NONE);
 }
+
+#[test]
+fn a_penalty_of_many_clients_at_once_is_a_warning() {
+    let with = |key: &str| {
+        codes(&format!(
+            "rules:\n  - {{ {key}, limit: {{ requests: 1, window: 1s }}, penalty: {{ after: 9, within: 1m, block: 10m }} }}\n"
+        ))
+    };
+    assert_eq!(with("key_by: api_key"), NONE);
+    assert_eq!(with("key_by: [endpoint, \"api_key|ip\"]"), NONE);
+    assert_eq!(with("key_by: global"), ["2:shared-penalty"]);
+    assert_eq!(with("key_by: endpoint"), ["2:shared-penalty"]);
+    assert_eq!(with("key_by: api_key, missing: share"), ["2:shared-penalty"]);
+}

@@ -5,6 +5,7 @@ use super::fields::MapFields;
 use super::limit::read_limit;
 use super::matching::{Spelling, read_key_by, read_match};
 use super::meter::read_meter;
+use super::penalty::read_penalty;
 use super::quota::read_quota;
 use crate::check;
 use crate::path::PathCase;
@@ -36,6 +37,7 @@ pub const RULE_FIELDS: &[&str] = &[
     "on_fail",
     "count_denied",
     "accept_limits",
+    "penalty",
     "max_debt",
     "soft",
     "shards",
@@ -139,6 +141,7 @@ fn read_policy(fields: &MapFields<'_>, rule: &mut RuleSpec, problems: &mut Probl
         .get("max_memory")
         .and_then(|value| value.percent(1..=100, problems))
         .and_then(|percent| u8::try_from(percent).ok());
+    rule.penalty = fields.get("penalty").and_then(|value| read_penalty(value, problems));
     rule.lease = fields.get("lease").and_then(|value| read_lease(value, problems));
 }
 

@@ -186,3 +186,28 @@ fn a_rule_takes_no_more_room_than_it_needs() {
     ];
     assert_eq!(room, [1; 5]);
 }
+
+#[test]
+fn penalties_are_read_and_their_mistakes_reported() {
+    let read = |penalty: &str, more: &str| {
+        let limit = "limit: { requests: 1, window: 1s }";
+        crate::read("rules.yaml", &format!("rules: [{{ name: r, key_by: ip, {limit}, penalty: {penalty}{more} }}]"))
+    };
+    let penalty = read("{ after: 100, within: 1m, block: 10m, growth: 2 }", "").unwrap().rules[0].penalty.unwrap();
+    assert_eq!((penalty.after, penalty.within_ns, penalty.growth), (100, 60_000_000_000, 2));
+    assert_eq!((penalty.block_ns, penalty.max_ns), (600_000_000_000, 86_400_000_000_000));
+    for (wrong, more, code) in [
+        ("{ after: 100, within: 1m }", "", "missing-field"),
+        ("{ after: 0, within: 1m, block: 10m }", "", "out-of-range"),
+        ("{ after: 1001, within: 1m, block: 10m }", "", "out-of-range"),
+        ("{ after: 9, within: 1m, block: 31d }", "", "out-of-range"),
+        ("{ after: 9, within: 10m, block: 1m }", "", "out-of-range"),
+        ("{ after: 9, within: 1m, block: 10m, max: 5m }", "", "out-of-range"),
+        ("{ after: 9, within: 1m, block: 10m, growht: 2 }", "", "unknown-field"),
+        ("{ after: 9, within: 1m, block: 10m }", ", consistency: leased", "misplaced-field"),
+        ("{ after: 9, within: 1m, block: 10m }", ", shards: 1, count_denied: true", "misplaced-field"),
+    ] {
+        let report = read(wrong, more).unwrap_err();
+        assert!(report.to_string().contains(code), "{wrong}{more}: {report}");
+    }
+}

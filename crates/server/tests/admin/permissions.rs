@@ -102,7 +102,7 @@ fn path(endpoint: &AdminEndpoint) -> String {
         "{grant_id}" => "fixture",
         "{client_key}" => "key:fixture",
         "{generation}" => "1",
-        "{token_id}" | "{key_id}" | "{webhook_id}" => "nobody",
+        "{penalty_id}" | "{token_id}" | "{key_id}" | "{webhook_id}" => "nobody",
         "{decision_id}" => "0123456789abcdef",
         part => part,
     };

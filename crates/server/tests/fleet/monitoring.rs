@@ -9,6 +9,7 @@ use serde_json::Value;
 use tollgate_config::DbPlace;
 use tollgate_control::DatabaseUrl;
 use tollgate_core::{ManualClock, Span, Time};
+use tollgate_lab::program;
 use tollgate_lab::redis::RedisServer;
 
 use crate::node::store;
@@ -31,10 +32,9 @@ fn pack() -> PathBuf {
 }
 
 fn promtool(arguments: &[&str], input: Option<&str>) -> Output {
-    let mut command = Command::new("promtool");
+    let mut command = Command::new(program::named("promtool"));
     command.args(arguments).current_dir(pack()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child =
-        command.spawn().unwrap_or_else(|error| panic!("promtool is missing ({error}): script/setup installs it"));
+    let mut child = command.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     std::io::Write::write_all(&mut stdin, input.unwrap_or_default().as_bytes()).expect("it reads");
     drop(stdin);

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_core::{Limit, Quota, Request, Span, Time};
-use tollgate_rules::spec::{Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, MeterSpec, Missing, OnFail};
+use tollgate_rules::spec::{
+    Align, Cost, Enforcement, LeaseSpec, LimitSpec, MatchSpec, MeterSpec, Missing, OnFail, PenaltySpec,
+};
 use tollgate_rules::{PathCase, datetime, duration};
 use tollgate_ruleset::Rule;
 
@@ -61,6 +63,7 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "on_fail": on_fail_name(rule.on_fail),
         "count_denied": spec.count_denied,
         "accept_limits": spec.accept_limits,
+        "penalty": spec.penalty.as_ref().map(penalty_json),
         "max_debt": spec.max_debt,
         "soft": spec.soft.map(|soft| format!("{}%", soft.percent)),
         "missing": missing_name(spec.missing),
@@ -72,6 +75,16 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "error_code": spec.error_code,
     });
     if let Value::Object(fields) = fields { fields } else { Map::new() }
+}
+
+fn penalty_json(penalty: &PenaltySpec) -> Value {
+    json!({
+        "after": penalty.after,
+        "within": duration::display(penalty.within_ns),
+        "block": duration::display(penalty.block_ns),
+        "growth": penalty.growth,
+        "max": duration::display(penalty.max_ns),
+    })
 }
 
 /// Where a rule comes from, as lists of rules say it.

@@ -18,6 +18,7 @@ pub mod measure;
 pub mod mode;
 pub mod namespaces;
 pub mod overrides;
+pub mod penalties;
 pub mod plans;
 pub mod ready;
 pub mod rules;
