@@ -1,11 +1,11 @@
 //! From the outcomes of the store to the decision.
 
 use smallvec::SmallVec;
-use tollgate_core::{Outcome, Span, random};
+use tollgate_core::{Outcome, Span};
 use tollgate_ruleset::Charges;
 use tollgate_store::Taken;
 
-use crate::Pinned;
+use crate::{Pinned, random};
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 
 /// The decision from the outcomes of the store. Inlined into every caller: a decision is large, and would be copied.
