@@ -5,8 +5,8 @@ use tollgate_core::{Outcome, Span};
 use tollgate_ruleset::Charges;
 use tollgate_store::Taken;
 
-use crate::{Pinned, random};
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
+use crate::{Pinned, random};
 
 /// The decision from the outcomes of the store. Inlined into every caller: a decision is large, and would be copied.
 #[inline(always)]

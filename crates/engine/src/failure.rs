@@ -10,8 +10,8 @@ use tollgate_rules::OnFail;
 use tollgate_ruleset::{AppliedRule, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
-use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 use crate::conclude::nonce_of;
+use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 use crate::{Engine, Pinned};
 
 /// A decision made without the store, with the charges on this node's fallback buckets.

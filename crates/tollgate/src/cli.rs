@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     audit, bench, check, clients, completions, config, counters, db, envoy_compat, explain, gateway, grants, keys, man,
-    measure, mode, namespaces, overrides, penalties, plans, ready, rules, serve, status, store, tail, tokens, top, usage,
-    violations, webhooks, why,
+    measure, mode, namespaces, overrides, penalties, plans, ready, rules, serve, status, store, tail, tokens, top,
+    usage, violations, webhooks, why,
 };
 use crate::exit::Exit;
 use crate::output::Output;

@@ -140,11 +140,9 @@ async fn record_edit_of_kind(write: &mut WriteTx, edit: &SqlEdit) -> Result<Chan
         RecordKind::Key => {
             record_row::<ApiKeyRecord>(write, edit, "UPDATE rate_limit_keys SET version = ", |_| true).await
         }
-        RecordKind::Webhook
-        | RecordKind::Penalty
-        | RecordKind::Mode
-        | RecordKind::Counter
-        | RecordKind::Everything => Ok(Changed::Unknown),
+        RecordKind::Webhook | RecordKind::Penalty | RecordKind::Mode | RecordKind::Counter | RecordKind::Everything => {
+            Ok(Changed::Unknown)
+        }
     }
 }
 
