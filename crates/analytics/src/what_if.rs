@@ -78,7 +78,7 @@ impl LimitChange {
         let refused_then = series.steps.iter().map(|step| step.denied).sum();
         let (allowed, cost) =
             series.steps.iter().fold((0, 0), |(allowed, cost), step| (allowed + step.allowed, cost + step.cost));
-        let unit_cost = if allowed > 0 { (cost / allowed).max(1) } else { 1 };
+        let unit_cost = cost.checked_div(allowed).unwrap_or(1).max(1);
         let step = Span::from_secs(series.resolution.seconds());
         let demand: Vec<u64> = series.steps.iter().map(|step| step.requests().saturating_mul(unit_cost)).collect();
         let refused = |comes_at_once: bool| {

@@ -43,8 +43,9 @@ fn every_command_has_a_manual_page() {
 
 const COMMANDS: &str = "
     audit audit-list audit-verify
-    bench check completions config explain man measure mode serve status
+    bench check completions config explain man measure mode ready serve status tail top why
     clients clients-delete clients-get clients-import clients-list clients-set
+    counters counters-reset
     db db-migrate db-status db-token envoy-compat gateway gateway-check gateway-explain
     namespaces namespaces-list
     grants grants-add grants-delete grants-list

@@ -95,7 +95,10 @@ fn compiled_in(node: &Value) -> impl Iterator<Item = &str> {
 
 fn component(package: &Value, kind: &str, digests: &BTreeMap<(String, String), String>) -> Value {
     let member = |name: &str| text(package, name).unwrap_or_default().to_owned();
-    let mut component = json!({
+    let key = (member("name"), member("version"));
+    let hashes: Vec<Value> =
+        digests.get(&key).map(|digest| json!({ "alg": "SHA-256", "content": digest })).into_iter().collect();
+    json!({
         "type": kind,
         "bom-ref": purl(package),
         "name": member("name"),
@@ -103,11 +106,8 @@ fn component(package: &Value, kind: &str, digests: &BTreeMap<(String, String), S
         "purl": purl(package),
         // Old manifests separate alternatives by a slash.
         "licenses": [{ "expression": member("license").replace('/', " OR ") }],
-    });
-    if let Some(digest) = digests.get(&(member("name"), member("version"))) {
-        component["hashes"] = json!([{ "alg": "SHA-256", "content": digest }]);
-    }
-    component
+        "hashes": hashes,
+    })
 }
 
 fn purl(package: &Value) -> String {
