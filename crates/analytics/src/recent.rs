@@ -18,6 +18,8 @@ const RULINGS_MAX: usize = 4;
 pub struct RecentDecision {
     /// Its id.
     pub id: u64,
+    /// Its place in the order in which decisions were recorded.
+    pub sequence: u64,
     /// When it was made.
     pub at: Time,
     /// The namespace of the request.
@@ -84,8 +86,8 @@ pub struct DecisionFilter {
     pub namespaces: Option<Vec<RuleIndex>>,
     /// Only those that were allowed, or only the others.
     pub is_allowed: Option<bool>,
-    /// Before this one.
-    pub before: Option<(Time, u64)>,
+    /// Recorded before this one, by its [`sequence`](RecentDecision::sequence).
+    pub before: Option<u64>,
 }
 
 impl DecisionFilter {
@@ -96,7 +98,7 @@ impl DecisionFilter {
             && self.rules.as_ref().is_none_or(is_of)
             && self.namespaces.as_ref().is_none_or(|names| names.contains(&decision.namespace))
             && self.is_allowed.is_none_or(|is_allowed| is_allowed == decision.is_allowed)
-            && self.before.is_none_or(|before| (decision.at, decision.id) < before)
+            && self.before.is_none_or(|before| decision.sequence < before)
     }
 }
 
@@ -105,6 +107,7 @@ impl DecisionFilter {
 pub struct RecentDecisions {
     refused: DecisionRing,
     others: DecisionRing,
+    recorded: u64,
 }
 
 #[derive(Debug)]
@@ -119,7 +122,7 @@ impl RecentDecisions {
     /// Two rings of at most so many decisions.
     pub fn new(most: usize) -> RecentDecisions {
         let ring = || DecisionRing { kept: VecDeque::new(), most: most.max(1), second: 0, in_second: 0 };
-        RecentDecisions { refused: ring(), others: ring() }
+        RecentDecisions { refused: ring(), others: ring(), recorded: 0 }
     }
 
     /// Keeps a decision, if there is room for it in its second. `limited_since` says since when a rule refuses the client.
@@ -155,8 +158,10 @@ impl RecentDecisions {
             })
         };
         let DecisionSample { id, at, key, is_allowed, cost, mode, generation, .. } = *sample;
+        self.recorded += 1;
         ring.push(RecentDecision {
             id,
+            sequence: self.recorded,
             at,
             namespace,
             client: shortened(sample.client).into(),
@@ -169,13 +174,14 @@ impl RecentDecisions {
         })
     }
 
-    /// The last decisions that are wanted, the latest first.
+    /// The decisions that are wanted, the last recorded first: many have the same time, so that a page could not begin
+    /// where the one before it ended.
     pub fn find(&self, filter: &DecisionFilter, most: usize) -> Vec<&RecentDecision> {
         let mut found: Vec<&RecentDecision> = Vec::new();
         for ring in [&self.refused, &self.others] {
             found.extend(ring.kept.iter().rev().filter(|kept| filter.admits(kept)).take(most));
         }
-        found.sort_by_key(|decision| std::cmp::Reverse((decision.at, decision.id)));
+        found.sort_by_key(|decision| std::cmp::Reverse(decision.sequence));
         found.truncate(most);
         found
     }

@@ -138,8 +138,9 @@ impl Traffic {
             cost: if sample.is_allowed { charged.unwrap_or(sample.cost) } else { 0 },
         };
         self.count_rule(namespace, sample.at, counts);
-        for (place, ruling) in sample.rulings.iter().enumerate() {
-            self.record_ruling(sample, ruling, (place == 0).then_some(counts));
+        let mut in_all = Some(counts);
+        for ruling in sample.rulings {
+            self.record_ruling(sample, ruling, &mut in_all);
         }
         let (rules, key) = (&self.rules, sample.key);
         let since = |ruling: &RulingSample| {
@@ -156,8 +157,14 @@ impl Traffic {
         }
     }
 
-    /// Counts what one rule made of a request. `in_all` is what became of the request, with its first ruling.
-    fn record_ruling(&mut self, sample: &DecisionSample<'_>, ruling: &RulingSample, in_all: Option<TrafficCounts>) {
+    /// Counts what one rule made of a request. `in_all` is what became of the request, for the first rule that follows the
+    /// client: the others may not.
+    fn record_ruling(
+        &mut self,
+        sample: &DecisionSample<'_>,
+        ruling: &RulingSample,
+        in_all: &mut Option<TrafficCounts>,
+    ) {
         let counts = TrafficCounts {
             allowed: u64::from(!ruling.is_refused || !ruling.is_enforced),
             denied: u64::from(ruling.is_refused && ruling.is_enforced),
@@ -171,7 +178,7 @@ impl Traffic {
         if let Some(handles) = summaries.record(sample, ruling).handles {
             let at_rule = SeriesKey(rule.key.0, sample.key);
             self.client_series.count_at(&mut handles.at_rule, at_rule, sample.at, counts);
-            if let Some(counts) = in_all {
+            if let Some(counts) = in_all.take() {
                 self.client_series.count_at(&mut handles.in_all, SeriesKey(0, sample.key), sample.at, counts);
             }
         }

@@ -1,5 +1,7 @@
 //! The memory stays within its budget, whatever keys callers choose.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 use tollgate_analytics::{DecisionSample, RulingSample, Traffic, TrafficBudget};
 use tollgate_core::{Limit, Outcome, Span, Time, Wait};
 

@@ -194,7 +194,7 @@ mod tests {
         assert!(high.markup().into_string().contains("<path"));
         assert_eq!(
             [0, 1, 9, 10, 11, 13, 19, 21, 190, 199, 201].map(rounded_up),
-            [0, 1, 9, 10, 12, 14, 20, 30, 190, 200, 300]
+            [0, 1, 9, 10, 12, 14, 20, 30, 200, 200, 300]
         );
     }
 

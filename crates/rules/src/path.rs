@@ -44,8 +44,21 @@ pub enum PathError {
     NotUtf8,
     /// Climbs above the root with `..`.
     AboveRoot,
+    /// Has a `.` or `..` segment, where a router may take it for a name ([`has_dot_segment`]).
+    DotSegment,
     /// The word before the path is not a method.
     BadMethod,
+}
+
+/// Whether a segment is `.` or `..`, escaped or not. A canonical path has none of them; a router that does not resolve
+/// them takes them for names, or for what a wildcard stands for, and such a request is for another handler than its
+/// canonical path says.
+pub fn has_dot_segment(path: &str) -> bool {
+    path.split('/').any(|segment| {
+        // Most segments have no dot and no escape of one.
+        let may_be = matches!(segment.as_bytes().first(), Some(b'.' | b'%')) && segment.len() <= 6;
+        may_be && matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")
+    })
 }
 
 impl PathError {
@@ -59,6 +72,7 @@ impl PathError {
             Self::Control => "path_control_character",
             Self::NotUtf8 => "path_not_utf8",
             Self::AboveRoot => "path_above_root",
+            Self::DotSegment => "path_dot_segment",
             Self::BadMethod => "bad_method",
         }
     }
@@ -69,6 +83,7 @@ impl fmt::Display for PathError {
         f.write_str(match self {
             Self::TooLong => "the path is longer than 8192 bytes",
             Self::NotAbsolute => "the path does not start with `/`",
+            Self::DotSegment => "the path has a dot segment, which servers read differently",
             Self::EscapedSlash => "the path has an escaped slash or a backslash, which servers read differently",
             Self::BadEscape => "the path has a `%` without two hexadecimal digits",
             Self::Control => "the path has a control character",

@@ -2,7 +2,7 @@
 
 use http::Method;
 use http::request::Parts;
-use tollgate_rules::{EscapedSlash, PathError, canonical_path};
+use tollgate_rules::{EscapedSlash, PathError, canonical_path, has_dot_segment};
 
 /// How the endpoint of a request is spelled.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +17,13 @@ impl EndpointOptions {
     /// The endpoint, or why its path is malformed.
     pub(crate) fn endpoint(self, request: &Parts) -> Result<String, PathError> {
         // Also where the route is known: routers match what other servers would read in another way.
-        let path = canonical_path(raw_path(request), EscapedSlash::Reject)?;
+        let raw = raw_path(request);
+        let path = canonical_path(raw, EscapedSlash::Reject)?;
+        // The canonical path has resolved dot segments, and axum has not: it would run the handler of `/orders/{id}` or
+        // `/files/{*path}` for `/orders/.` and `/files/../x`.
+        if has_dot_segment(raw) {
+            return Err(PathError::DotSegment);
+        }
         let method = method_of(&request.method);
         let route = if self.by_route { matched_route(request) } else { None };
         let mut endpoint = String::with_capacity(method.len() + 1 + route.map_or(path.len(), str::len));

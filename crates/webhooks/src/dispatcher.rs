@@ -257,7 +257,7 @@ async fn attempt(webhooks: &Webhooks, webhook: Option<WebhookRecord>, delivery: 
 
 /// The pause after so many attempts.
 fn pause(attempts: i64) -> Span {
-    let exponent = u32::try_from(attempts.saturating_sub(1)).unwrap_or(0).min(20);
+    let exponent = u32::try_from(attempts.saturating_sub(1).clamp(0, 20)).unwrap_or(20);
     Span::from_nanos(FIRST_PAUSE.nanos().saturating_mul(3_u64.saturating_pow(exponent))).min(PAUSE_MAX)
 }
 

@@ -135,10 +135,10 @@ async fn a_refusal_is_explained_and_found_by_key_and_by_digest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_limit_is_tried_before_it_is_in_force() {
     let (rig, callers, _) = busy().await;
-    callers.ask(0, "user:carol", 3);
+    callers.ask(1, "user:carol", 3);
     rig.traffic.collect();
     rig.clock.advance(Span::from_secs(1));
-    let preview = |limit: Value| json!({ "namespace": "a", "rule": "orders", "limit": limit });
+    let preview = |limit: Value| json!({ "namespace": "b", "rule": "orders", "limit": limit });
     let doubled = rig.send("POST", "/v1/preview", preview(json!({ "requests": 20 }))).await.expect(200).json();
     assert_eq!((&doubled["refused_max"], &doubled["limit_now"]["requests"]), (&json!(0), &json!(3)), "{doubled}");
     let halved = rig.send("POST", "/v1/preview", preview(json!({ "requests": 1 }))).await.expect(200).json();
@@ -149,7 +149,7 @@ async fn another_limit_is_tried_before_it_is_in_force() {
     );
     let wrong = rig.send("POST", "/v1/preview", preview(json!({ "request": 1, "window": "soon" }))).await.expect(422);
     assert_eq!(wrong.faults().len(), 2, "{}", wrong.text());
-    rig.send("POST", "/v1/preview", json!({ "namespace": "a", "rule": "none", "limit": {} })).await.expect(404);
+    rig.send("POST", "/v1/preview", json!({ "namespace": "b", "rule": "none", "limit": {} })).await.expect(404);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -93,7 +93,7 @@ impl TrafficMonitor {
     pub fn decisions(&self, scope: &TrafficScope, question: DecisionQuestion<'_>, most: usize) -> Vec<FoundDecision> {
         let state = self.state.lock();
         let recent = state.traffic.recent();
-        let before = question.before.and_then(|id| recent.get(id.0)).map(|decision| (decision.at, decision.id));
+        let before = question.before.and_then(|id| recent.get(id.0)).map(|decision| decision.sequence);
         if question.before.is_some() && before.is_none() {
             return Vec::new(); // it is gone, and what was before it too
         }

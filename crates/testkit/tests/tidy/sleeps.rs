@@ -35,7 +35,7 @@ fn sleeps(sources: &[Source]) -> Vec<String> {
         let code = &code;
         // A file with a `pause` of its own means that one: what it does inside is looked at.
         let is_own = source.code.contains("fn pause(") || source.tests.contains("fn pause(");
-        let real = if is_own { &REAL[1..] } else { REAL };
+        let real = if is_own { REAL.split_at(1).1 } else { REAL };
         let (mut is_paused, mut after_attribute, mut function) = (false, false, "");
         for line in code.lines().map(str::trim) {
             if line.starts_with("#[tokio::test") || line.starts_with("#[test") {

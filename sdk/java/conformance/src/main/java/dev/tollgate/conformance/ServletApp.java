@@ -62,8 +62,8 @@ final class ServletApp {
                 case "GET /health" -> response.getWriter().write("ok");
                 case "POST /api/complete" -> {
                     if (rest.equals("fail")) throw new IllegalStateException("this handler fails");
-                    response.setHeader("X-Tokens", "30");
-                    response.getWriter().write("{\"tokens\":30}");
+                    response.setHeader("X-Tokens", rest);
+                    response.getWriter().write("{\"tokens\":" + rest + "}");
                 }
                 default -> response.sendError(404);
             }

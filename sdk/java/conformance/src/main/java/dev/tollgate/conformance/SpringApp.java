@@ -60,7 +60,7 @@ public class SpringApp {
     @PostMapping("/api/complete/{tokens}")
     String complete(@PathVariable("tokens") String tokens, HttpServletResponse response) {
         if (tokens.equals("fail")) throw new IllegalStateException("this handler fails");
-        response.setHeader("X-Tokens", "30");
-        return "{\"tokens\":30}";
+        response.setHeader("X-Tokens", tokens);
+        return "{\"tokens\":" + tokens + "}";
     }
 }

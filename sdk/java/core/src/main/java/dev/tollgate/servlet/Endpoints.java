@@ -19,6 +19,19 @@ final class Endpoints {
         return method + " " + (foldCase ? folded(path) : path);
     }
 
+    /**
+     * Whether a segment is {@code .} or {@code ..}, escaped or not. Tollgate resolves them, and so do some containers; frameworks above them, as
+     * Spring, take them for names: {@code /orders/.} would run the handler of {@code /orders/{id}} and be asked about as {@code /orders}.
+     */
+    static boolean hasDotSegment(HttpServletRequest request) {
+        var path = PARAMETERS.matcher(request.getRequestURI()).replaceAll("");
+        for (var segment : path.split("/", -1)) {
+            var plain = segment.replace("%2e", ".").replace("%2E", ".");
+            if (plain.equals(".") || plain.equals("..")) return true;
+        }
+        return false;
+    }
+
     /** Letters in lower case, escaped ones too. */
     private static String folded(String path) {
         var letters = ESCAPED_LETTER.matcher(path).replaceAll(match -> Character.toString((char) Integer.parseInt(match.group(1), 16)));

@@ -44,12 +44,16 @@ public final class TollgateFilter implements Filter {
             chain.doFilter(servletRequest, servletResponse);
             return;
         }
+        if (options.endpoint == null && Endpoints.hasDotSegment(request) && !options.shadow) {
+            write(request, response, badPath("path_dot_segment", "the path has a dot segment, which servers read differently"));
+            return;
+        }
         Decision decision;
         try {
             decision = ask(request);
         } catch (ApiException e) { // a malformed path: never passed on
             if (options.shadow) chain.doFilter(request, response);
-            else write(request, response, badPath(e));
+            else write(request, response, badPath(e.code(), e.detail()));
             return;
         }
         options.onDecision.accept(request, decision);
@@ -162,13 +166,13 @@ public final class TollgateFilter implements Filter {
         if (!request.getMethod().equals("HEAD")) response.getOutputStream().write(body);
     }
 
-    private static Decision.Answer badPath(ApiException problem) {
+    private static Decision.Answer badPath(String code, String detail) {
         var document = new LinkedHashMap<String, Object>();
         document.put("type", "about:blank");
         document.put("title", "Bad request");
         document.put("status", 400);
-        document.put("detail", problem.detail());
-        document.put("code", problem.code());
+        document.put("detail", detail);
+        document.put("code", code);
         return new Decision.Answer(400, "application/problem+json", List.of(), Json.write(document));
     }
 
