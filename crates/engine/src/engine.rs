@@ -162,8 +162,8 @@ impl<S: Store> Engine<S> {
         self.decide_all(std::slice::from_ref(request)).await
     }
 
-    /// Decides several requests together: all pass and are charged, or none. [`Ruling::request`] is the index of the
-    /// request of a ruling.
+    /// Decides several requests together: all pass and are charged, or none.
+    /// [`Ruling::request`](crate::Ruling::request) is the index of the request of a ruling.
     pub async fn decide_all(&self, requests: &[Request<'_>]) -> Decision {
         match self.try_decide(requests) {
             Ok(decision) => decision,

@@ -147,7 +147,7 @@ async fn another_limit_is_tried_before_it_is_in_force() {
         least <= most && most > 0 && halved["summary"].as_str().unwrap().contains("would have refused"),
         "{halved}"
     );
-    let wrong = rig.send("POST", "/v1/preview", preview(json!({ "request": 1, "window": "soon" }))).await.expect(422);
+    let wrong = rig.send("POST", "/v1/preview", preview(json!({ "request": 1, "window": "soon" }))).await.expect(400);
     assert_eq!(wrong.faults().len(), 2, "{}", wrong.text());
     rig.send("POST", "/v1/preview", json!({ "namespace": "b", "rule": "none", "limit": {} })).await.expect(404);
 }

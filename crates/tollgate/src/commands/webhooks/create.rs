@@ -13,7 +13,7 @@ use tollgate_terminal::{member, visible};
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Where events are sent: https://hooks.example.com/tollgate
+    /// Where events are sent: https://HOST/PATH
     #[arg(value_name = "URL")]
     target: String,
     /// Name of the webhook: its purpose
