@@ -34,10 +34,13 @@ impl Control {
     pub async fn set_mode(&self, mode: Enforcement, since: Instant, author: &Author) -> Result<FleetState> {
         let set = async move |write: &mut WriteTx| {
             let last = read_state(&mut write.tx).await?;
-            let since = since.min(Instant(write.at.0.saturating_add(CLOCK_SKEW_MAX_MICROS)));
             if since <= last.mode_since {
                 return Ok(last);
             }
+            // Of a clock that is ahead no more is taken than the skew that is allowed; what was asked is later all the same,
+            // also where both changes come within what the clock of the database can tell apart.
+            let allowed = Instant(write.at.0.saturating_add(CLOCK_SKEW_MAX_MICROS));
+            let since = since.min(allowed).max(Instant(last.mode_since.0.saturating_add(1)));
             write.tx.run(sql!("UPDATE tollgate_state SET mode = $1, mode_since = $2", mode.name(), since)).await?;
             let now = FleetState { mode, mode_since: since, ..last };
             write.record(fleet_change(RecordKind::Mode, "mode", Some(last.mode_json()), Some(now.mode_json())));
