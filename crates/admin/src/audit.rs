@@ -11,31 +11,15 @@ use super::endpoint::{AdminEndpoint, ResponseContent, Tag};
 use super::parameter::{CURSOR, FROM, LIMIT, ParameterKind, TO, parameter, text};
 use super::problem::AdminProblem;
 use super::response::AdminResponse;
+use tollgate_api_schema::AUDIT_KINDS;
 use tollgate_service::mask::Mask;
-
-const KINDS: &[&str] = &[
-    "rule",
-    "override",
-    "grant",
-    "rule_mode",
-    "client",
-    "plan",
-    "namespace",
-    "token",
-    "key",
-    "webhook",
-    "penalty",
-    "mode",
-    "counter",
-    "everything",
-];
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
         detail: "The latest first.",
         scope: NamespaceScope::Namespaces,
         query: &[
-            parameter("kind", ParameterKind::OneOf(KINDS), "About this kind of thing."),
+            parameter("kind", ParameterKind::OneOf(AUDIT_KINDS), "About this kind of thing."),
             text("id", "About the thing of this id."),
             text("author", "By the token of this id."),
             FROM,
@@ -92,4 +76,16 @@ async fn verify(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
         "intact": verified.broken_at.is_none(),
         "broken_at": verified.broken_at,
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_control::RecordKind;
+
+    use super::AUDIT_KINDS;
+
+    #[test]
+    fn every_kind_of_record_can_be_asked_for_and_is_described() {
+        assert_eq!(AUDIT_KINDS, RecordKind::ALL.map(RecordKind::name));
+    }
 }

@@ -10,6 +10,7 @@ mod traffic;
 mod webhooks;
 
 pub use builders::reference;
+pub use responses::AUDIT_KINDS;
 
 use serde_json::{Map, Value};
 

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::builders::{self, answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
-const KINDS: &[&str] = &[
+/// The kinds of records that the audit tells of: names of `RecordKind`, which a test of `admin` compares.
+pub const AUDIT_KINDS: &[&str] = &[
     "rule",
     "override",
     "grant",
@@ -14,6 +15,8 @@ const KINDS: &[&str] = &[
     "namespace",
     "token",
     "key",
+    "webhook",
+    "penalty",
     "mode",
     "counter",
     "everything",
@@ -40,7 +43,7 @@ fn changes() -> Vec<(&'static str, Value)> {
         (
             "Change",
             answer(json!({
-                "kind": word(KINDS, "What kind of thing changed."),
+                "kind": word(AUDIT_KINDS, "What kind of thing changed."),
                 "namespace": text("Whose."),
                 "id": text("Its id."),
                 "before": record("What it was; null if it was made."),
@@ -96,7 +99,7 @@ fn history() -> Vec<(&'static str, Value)> {
     });
     let row = json!({
         "number": number("Counts up from 1."),
-        "kind": word(KINDS, "What kind of thing was changed."),
+        "kind": word(AUDIT_KINDS, "What kind of thing was changed."),
         "namespace": text("Whose; empty for what belongs to none."),
         "id": text("Its id."),
         "before": record("What it was."),
