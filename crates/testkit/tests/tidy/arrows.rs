@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::expect_none;
 use crate::metadata::{list, members, text};
+use crate::sources::sources;
 
 /// A crate, and those of ours that it may depend on, without their common prefix. Only tests, benchmarks and each other
 /// depend on testkit and lab.
@@ -185,6 +186,19 @@ fn is_ours(package: &str) -> bool {
 
 fn short(package: &str) -> &str {
     package.strip_prefix("tollgate-").unwrap_or(package)
+}
+
+/// Decision 220: the feature `redis` re-exports a crate and changes no behaviour.
+#[test]
+fn the_engine_knows_redis_by_one_line() {
+    let engine = sources().iter().filter(|source| source.path.starts_with("crates/engine/src/"));
+    let lines = engine.flat_map(|source| source.code.lines());
+    let found: Vec<&str> = lines.filter(|line| line.contains("tollgate_store_redis")).collect();
+    assert_eq!(
+        found,
+        ["pub use tollgate_store_redis as redis;"],
+        "the engine knows the trait Store, and no store by name"
+    );
 }
 
 #[test]
