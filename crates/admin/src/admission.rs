@@ -33,9 +33,10 @@ impl AdminState {
             AdminAccess::Needs(role) => match self.authorize(peer, head, role) {
                 Err(problem) if problem.code == UNKNOWN && self.may_be_new(head) => {
                     let (token, rest) = (bearer(head).to_vec(), read(endpoint, path_parameters, head));
-                    return Ok(RequestAdmission::Pending(Box::new(PendingAdmission { token, role, rest })));
+                    let address = peer.address;
+                    return Ok(RequestAdmission::Pending(Box::new(PendingAdmission { token, role, address, rest })));
                 }
-                identity => Some(identity?),
+                identity => Some(self.log_unknown(peer.address, identity)?),
             },
         };
         let admitted = read(endpoint, path_parameters, head)?.with_identity(identity)?;
@@ -50,14 +51,15 @@ impl AdminState {
     /// Admits a call whose token this node does not know, if the database knows it. The token already counts as a bad one,
     /// so that guesses query the database no more often than they are answered.
     pub(super) async fn admit_pending(&self, pending: &PendingAdmission) -> Result<AdmittedRequest, AdminProblem> {
-        let PendingAdmission { token, role, rest } = pending;
+        let PendingAdmission { token, role, address, rest } = pending;
         let asked_at = Instant::now();
         if let (Some(control), Some(id)) = (&self.control, AdminTokens::id_of(token))
             && let Ok(Ok(record)) = timeout(TOKEN_LOOKUP_TIMEOUT, control.token(id)).await
         {
             self.tokens.add_found(&record, asked_at);
         }
-        let identity = self.tokens.find(token, self.now()).map_err(|_| unknown_token())?;
+        let identity = self.tokens.find(token, self.now()).map_err(|_| unknown_token());
+        let identity = self.log_unknown(*address, identity)?;
         check_role(&identity, *role)?;
         rest.clone()?.with_identity(Some(identity))
     }
@@ -65,7 +67,9 @@ impl AdminState {
     /// Health is open to all callers; metrics are open to those that the configuration names.
     pub(super) fn may_see_page(&self, page: OperatorPage, peer: &Peer, head: &Head<'_>) -> Result<(), AdminProblem> {
         match (page, self.metrics) {
-            (OperatorPage::Metrics, AdminAccess::Needs(role)) => self.authorize(peer, head, role).map(drop),
+            (OperatorPage::Metrics, AdminAccess::Needs(role)) => {
+                self.log_unknown(peer.address, self.authorize(peer, head, role)).map(drop)
+            }
             _ => Ok(()),
         }
     }
@@ -106,16 +110,20 @@ impl AdminState {
             }
             Err(TokenRejection::Unknown) => {
                 self.auth_throttle.note(peer.address);
-                self.log_unknown_token(peer.address);
                 Err(unknown_token())
             }
         }
     }
 
-    fn log_unknown_token(&self, address: Option<IpAddr>) {
-        if let Some(unsaid) = self.log_throttle.admit("token") {
+    /// Logs that a token is unknown. One that may be new is unknown when the database does not have it either.
+    fn log_unknown<T>(&self, address: Option<IpAddr>, outcome: Result<T, AdminProblem>) -> Result<T, AdminProblem> {
+        if let Err(problem) = &outcome
+            && problem.code == UNKNOWN
+            && let Some(unsaid) = self.log_throttle.admit("token")
+        {
             warn!(network = %masked_network(address), unsaid, "unknown token presented to the admin API");
         }
+        outcome
     }
 }
 
@@ -147,6 +155,8 @@ impl AdmittedRequest {
 pub struct PendingAdmission {
     token: Vec<u8>,
     role: Role,
+    /// For the log, if the token stays unknown.
+    address: Option<IpAddr>,
     /// The rest of the head. An error in it is not reported before the token is known.
     rest: Result<AdmittedRequest, AdminProblem>,
 }

@@ -19,12 +19,13 @@ mod hex;
 mod kind;
 mod page;
 pub mod record;
+mod retention;
 mod token_secret;
 mod write_tx;
 
 pub use author::Author;
 pub use control::{
-    ApiKeyDraft, ApiKeyFilter, AuditFilter, AuditRecord, BegunPenalty, ChangedKeys, ClientFilter, Control,
+    ApiKeyDraft, ApiKeyFilter, AuditFilter, AuditRecord, BegunPenalty, ChangedKeys, ClientFilter, Control, DatedRows,
     DeliveryAttempt, DeliveryDraft, FleetState, GenerationListener, GenerationRecord, GrantFilter, GroupBy,
     LoadedApiKeys, Offender, OverrideFilter, PenaltyFilter, PeriodUsage, PeriodUsageFilter, PeriodUsageRecord,
     Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation, ViolationFilter, ViolationRecord,
@@ -35,5 +36,6 @@ pub use edit::{AppliedChanges, Change, ChangeSet, Dependents, Edit, Precondition
 pub use error::{Error, FieldError, Result};
 pub use kind::RecordKind;
 pub use page::{Listing, Page};
+pub use retention::Retention;
 pub use tollgate_core::Enforcement;
 pub use tollgate_sql::{DatabaseUrl, Instant};

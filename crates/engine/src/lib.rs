@@ -69,6 +69,7 @@ pub use decision_id::DecisionId;
 pub use denial_queue::Penalty;
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use extension::Extension;
+pub use forget::RequestCounters;
 pub use generation::{Generation, Pinned};
 pub use limiter::{AcquireError, Limiter};
 pub use matched::MatchedRequests;

@@ -29,7 +29,7 @@ use crate::grpc_refusal::{grpc_refusal, is_grpc};
 use crate::interim;
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::queue_place::QueuePlace;
-use crate::refusal::{GatewayRefusal, llm_refusal, unreadable};
+use crate::refusal::{GatewayRefusal, invalid_text, llm_refusal, unreadable, write_invalid};
 use crate::refusal_body::{RefusalStyle, RefusalText, respond};
 use crate::request_head::{ForwardedFor, ForwardingPeer, HeadStyle, rebuild_head};
 use crate::request_record::{Recorder, RequestRecord};
@@ -335,9 +335,12 @@ impl GatewayState {
         let mut reply = Reply::default();
         reply.clear();
         let config = &self.service.render;
-        let denial = render::denial_text(decision, options, config);
+        let mut denial = render::denial_text(decision, options, config);
         match &decision.verdict {
-            Verdict::Invalid(_) => render::write_decision(decision, options, config, &mut reply),
+            Verdict::Invalid(_) => {
+                denial = invalid_text(denial);
+                write_invalid(&denial, &mut reply);
+            }
             _ => reply.status = render::write_denial(decision, options, config, &mut reply.fields, &mut reply.body),
         }
         let is_closed = decision.decided_by == DecidedBy::Closed;

@@ -10,7 +10,7 @@ use tollgate_cost::llm::LlmDialect;
 use tollgate_identity::Unauthenticated;
 use tollgate_overload::retry_after_overload;
 use tollgate_rules::path::PathError;
-use tollgate_service::render::{self, ProblemDetails};
+use tollgate_service::render::{self, DenialText, ProblemDetails};
 use tollgate_service::{ApiError, Reply, random};
 use tollgate_web::{HttpError, ResponseBody, WebResponse, http_error, response_of};
 
@@ -85,6 +85,8 @@ const NO_UPGRADE: ApiError = ApiError::new(
     "Bad gateway",
     "The service behind this address cannot switch protocols on its connections.",
 );
+
+const NO_AMOUNT: &str = "The request says no amount of something that is limited here.";
 
 /// After which a caller may try again where nothing is known about the load to come.
 const RETRY_AFTER: Span = Span::from_secs(30);
@@ -174,12 +176,30 @@ struct GatewayError<'a> {
 pub(crate) fn llm_refusal(dialect: LlmDialect, status: u16, rule: Option<&str>, response: &mut WebResponse) {
     let message = match (status, rule) {
         (503, _) | (_, None) => "The request cannot be admitted now; try again later.".to_owned(),
-        (_, Some(rule)) => {
+        (_, Some(rule)) if response.headers().contains_key(header::RETRY_AFTER) => {
             format!("The limit of the rule '{rule}' is reached; try again after the time in Retry-After.")
         }
+        (_, Some(rule)) => format!("The request asks for more than the rule '{rule}' ever allows; ask for less."),
     };
     *response.body_mut() = ResponseBody::full(dialect.refusal(status, &message));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+}
+
+/// What callers read of a request that the rules cannot be applied to: which rules there are is not for them.
+pub(crate) fn invalid_text(text: DenialText<'_>) -> DenialText<'_> {
+    match text.code {
+        "missing_meter" => DenialText { message: NO_AMOUNT.to_owned(), ..text },
+        _ => text,
+    }
+}
+
+/// Writes the problem of such a request.
+pub(crate) fn write_invalid(text: &DenialText<'_>, reply: &mut Reply) {
+    let DenialText { code, message } = text;
+    let title = "The request is not valid";
+    render::write_problem(&ProblemDetails { status: 400, code, title, detail: message, field: None }, reply);
+    add_member("error", code, &mut reply.body);
+    add_member("message", message, &mut reply.body);
 }
 
 /// The response to a request that cannot be read. The connection closes behind it.

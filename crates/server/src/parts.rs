@@ -82,7 +82,7 @@ pub(crate) struct ServerParts {
     pub(crate) usage_metrics: Arc<UsageHistoryMetrics>,
     /// What operators see of the traffic, unless that is off.
     pub(crate) traffic: Option<Arc<TrafficMonitor>>,
-    quota_marks: Arc<QuotaMarks>,
+    pub(crate) quota_marks: Arc<QuotaMarks>,
     metrics: Arc<DecisionMetrics>,
     steady_refusals: Arc<SteadyRefusals>,
     pub(crate) penalties: Arc<Penalties>,

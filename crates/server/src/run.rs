@@ -120,6 +120,7 @@ impl Server {
     pub async fn run(self) -> usize {
         let admin = self.admin_config();
         let Server { config, parts, control_plane, certificates, listeners, gateway, journal, log, reload } = self;
+        parts.quota_marks.name_clients(KeyHashing::hashed(&control_plane.site_key()));
         let drains = listeners.serve(&config, &parts, &certificates, admin, gateway.as_deref());
         let ended = Drain::default();
         let writer = violation_writer(&config, &parts, &control_plane)

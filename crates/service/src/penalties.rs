@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::{MissedTickBehavior, interval, timeout};
-use tollgate_control::{BegunPenalty, Control, Instant};
+use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval, timeout};
+use tollgate_control::{BegunPenalty, Control, DatedRows, Instant, Retention};
 use tollgate_core::{Charge, Clock, Digest, Limit, SlidingLog, Span};
 use tollgate_engine::Penalty;
 use tollgate_telemetry::{LogThrottle, MetricFamilies, MetricsPage, OTHER};
@@ -25,9 +25,9 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the final write may take.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How long rows of ended penalties are kept.
-const RETENTION: Span = Span::from_secs(7 * 86_400);
-/// Rows deleted with each write.
-const PRUNE_ROWS: u32 = 1000;
+const RETENTION: Duration = Duration::from_secs(7 * 86_400);
+/// How often they are deleted.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Penalties that this node began.
 #[derive(Debug, Default)]
@@ -82,18 +82,20 @@ impl PenaltyWriter {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let throttle = LogThrottle::by_the_minute();
         let mut end = std::pin::pin!(end);
-        let mut ticked = 0_u64;
+        let mut retention = Retention {
+            rows: DatedRows::Penalties,
+            keep: RETENTION,
+            most: None,
+            interval: PRUNE_INTERVAL,
+            due: TokioInstant::now(),
+        };
         loop {
             tokio::select! {
                 () = &mut end => break,
                 _ = ticks.tick() => {}
             }
             self.write(&throttle).await;
-            ticked += 1;
-            if ticked.is_multiple_of(60) {
-                let before = Instant::from(self.clock.wall().before(RETENTION));
-                let _ = self.control.prune_penalties(before, PRUNE_ROWS).await; // again in a minute
-            }
+            let _ = retention.prune(&self.control, self.clock.wall()).await; // again in a minute
         }
         let _ = timeout(FINAL_WRITE_TIMEOUT, self.write(&throttle)).await;
     }

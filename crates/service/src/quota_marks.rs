@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::json;
@@ -26,7 +26,9 @@ const SERIES_MAX: usize = 1000;
 /// Notices crossings, logs and counts them.
 #[derive(Debug)]
 pub struct QuotaMarks {
-    hashing: KeyHashing,
+    /// How clients are named in the log: as operators see them elsewhere, once the key of the site is known.
+    site: OnceLock<KeyHashing>,
+    before: KeyHashing,
     counts: Mutex<BTreeMap<MarkLabels, u64>>,
     reported: Mutex<ReportedMarks>,
     events: Arc<EventQueue>,
@@ -52,10 +54,11 @@ struct RecordedCharge {
 }
 
 impl QuotaMarks {
-    /// Names clients in the log as digests under `site_key`.
-    pub fn new(site_key: &[u8]) -> QuotaMarks {
+    /// Names clients in the log as digests under `key`, until [`name_clients`](QuotaMarks::name_clients) says how.
+    pub fn new(key: &[u8]) -> QuotaMarks {
         QuotaMarks {
-            hashing: KeyHashing::hashed(site_key),
+            site: OnceLock::new(),
+            before: KeyHashing::hashed(key),
             counts: Mutex::default(),
             reported: Mutex::default(),
             events: Arc::default(),
@@ -65,6 +68,11 @@ impl QuotaMarks {
     /// Also tells webhooks.
     pub fn with_events(self, events: Arc<EventQueue>) -> QuotaMarks {
         QuotaMarks { events, ..self }
+    }
+
+    /// Names clients as the admin API and the history of usage do, so that operators find them there.
+    pub fn name_clients(&self, hashing: KeyHashing) {
+        let _ = self.site.set(hashing); // the key of a site never changes
     }
 
     /// Reports every mark that the charges of a decision crossed. The next step of a reservation has no request: its
@@ -111,7 +119,7 @@ impl QuotaMarks {
                 continue;
             }
             let (namespace, rule, client) = (rule.namespace.as_str(), rule.name.as_str(), client());
-            let hashed = client.as_ref().map(|client| self.hashing.of(client));
+            let hashed = client.as_ref().map(|client| self.hashed(client));
             tracing::info!(namespace, rule, client = hashed, percent, used, limit, "quota mark reached");
             self.events.push(|| OperatorEvent {
                 namespace: Some(namespace.to_owned()),
@@ -124,6 +132,10 @@ impl QuotaMarks {
             });
             self.count(MarkLabels { namespace: namespace.to_owned(), rule: rule.to_owned(), percent });
         }
+    }
+
+    fn hashed(&self, client: &str) -> String {
+        self.site.get().unwrap_or(&self.before).of(client)
     }
 
     fn count(&self, labels: MarkLabels) {
@@ -239,6 +251,14 @@ mod tests {
         let extension = node.engine.extend(node.reserve(1).await, &[(Request::REQUESTS, 2)]).await.unwrap();
         assert!(matches!(extension, Extension::Granted(..)));
         assert_eq!(node.counts(), [(50, 1), (100, 1)], "extended from 8 to 10");
+    }
+
+    #[test]
+    fn clients_are_named_as_the_site_names_them_once_it_is_known() {
+        let marks = QuotaMarks::new(b"this process");
+        assert_eq!(marks.hashed("user:1"), KeyHashing::hashed(b"this process").of("user:1"));
+        marks.name_clients(KeyHashing::hashed(b"the site"));
+        assert_eq!(marks.hashed("user:1"), KeyHashing::hashed(b"the site").of("user:1"));
     }
 
     #[test]

@@ -19,18 +19,20 @@ pub fn overview_text(overview: &Value, now: Time, palette: Palette) -> String {
         palette.strong(&format!("{at_least}{}", member(overview, "limited_now"))),
     );
     text += &palette.faint(&format!(
-        "in {} s: {} allowed, {} denied, {} shadow denied\n",
+        "in {} s: {} allowed, {} denied, {} shadow denied",
         member(overview, "window_seconds"),
         number(&totals, "allowed"),
         number(&totals, "denied"),
         number(&totals, "shadow_denied"),
     ));
+    text.push('\n');
     for node in list(overview, "nodes").iter().filter(|node| node.get("missing") == Some(&Value::Bool(true))) {
         text += &palette.bad(&format!(
-            "node {} does not report, last seen {}\n",
+            "node {} does not report, last seen {}",
             visible(&member(node, "node")),
             at(node, "seen_at", now)
         ));
+        text.push('\n');
     }
     text += &rules(&list(overview, "top_rules"), palette);
     for (title, name) in [

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval};
 use tollgate_control::change_feed::ChangeFeedState;
 use tollgate_control::record::{DeliveryRecord, DeliveryState, WebhookRecord};
-use tollgate_control::{DeliveryAttempt, DeliveryDraft, Error, Instant, Result};
+use tollgate_control::{DatedRows, DeliveryAttempt, DeliveryDraft, Error, Instant, Result, Retention};
 use tollgate_core::Span;
 use tollgate_service::EventQueue;
 use tollgate_service::violations::KeyHashing;
@@ -42,9 +42,8 @@ const PAUSE_MAX: Span = Span::from_secs(3600);
 /// Events that wait for the database; the oldest are dropped.
 const WAITING_MAX: usize = 1000;
 /// How long deliveries are kept.
-const RETENTION: Span = Span::from_secs(7 * 86_400);
+const RETENTION: Duration = Duration::from_secs(7 * 86_400);
 const PRUNE_INTERVAL: Duration = Duration::from_secs(600);
-const PRUNE_ROWS: u32 = 1000;
 
 /// The parts of a [`WebhookDispatcher`].
 pub struct WebhookDispatcherConfig {
@@ -68,7 +67,7 @@ pub struct WebhookDispatcher {
     waiting: VecDeque<DeliveryDraft>,
     read_at: TokioInstant,
     generation: Option<i64>,
-    prune_at: TokioInstant,
+    retention: Retention,
     throttle: LogThrottle,
 }
 
@@ -76,13 +75,15 @@ impl WebhookDispatcher {
     /// A dispatcher that has read nothing yet.
     pub fn new(config: WebhookDispatcherConfig) -> WebhookDispatcher {
         let now = TokioInstant::now();
+        let retention =
+            Retention { rows: DatedRows::Deliveries, keep: RETENTION, most: None, interval: PRUNE_INTERVAL, due: now };
         WebhookDispatcher {
             config,
             webhooks: Arc::default(),
             waiting: VecDeque::new(),
             read_at: now,
             generation: None,
-            prune_at: now,
+            retention,
             throttle: LogThrottle::by_the_minute(),
         }
     }
@@ -117,7 +118,7 @@ impl WebhookDispatcher {
             return Ok(());
         }
         while self.send_due().await? {}
-        self.prune().await
+        self.retention.prune(&self.config.webhooks.control, self.config.webhooks.clock.wall()).await
     }
 
     async fn read_webhooks(&mut self) -> Result<()> {
@@ -210,16 +211,6 @@ impl WebhookDispatcher {
         {
             info!(delivery_id, status, error, unsaid, "a webhook did not take a message");
         }
-    }
-
-    async fn prune(&mut self) -> Result<()> {
-        if TokioInstant::now() < self.prune_at {
-            return Ok(());
-        }
-        self.prune_at = TokioInstant::now() + PRUNE_INTERVAL;
-        let before = Instant::from(self.config.webhooks.clock.wall().before(RETENTION));
-        while self.config.webhooks.control.prune_deliveries(before, PRUNE_ROWS).await? == u64::from(PRUNE_ROWS) {}
-        Ok(())
     }
 
     fn log_failure(&self, error: &Error) {

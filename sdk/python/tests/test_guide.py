@@ -67,8 +67,7 @@ class GuideTest(unittest.TestCase):
         elif place == "# app.py, below `app = FastAPI()`":
             self.parts.insert(1, code)
         elif place == "# app.py, in place of the line with add_middleware":
-            imports = "".join(line for line in self.parts[1].splitlines(True) if "import" in line)
-            self.parts[1] = imports + code
+            self.parts[1] = self.parts[1].partition("app.add_middleware(")[0] + code
         else:
             self.fail(f"where does this belong? {place}")
         (self.folder / "app.py").write_text("app = FastAPI()\n".join([self.parts[0], "".join(self.parts[1:])]))

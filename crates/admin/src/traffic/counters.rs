@@ -25,16 +25,18 @@ pub(super) async fn reset(call: &AdminCall<'_>) -> Result<AdminResponse, AdminPr
         endpoint: endpoint.as_deref(),
         tier: tier.as_deref(),
     };
-    let shown = call.state.key_hashing.of(&client);
-    call.control()?.record_reset(&namespace, &shown, rule.as_deref(), reason.as_deref(), &call.author()).await?;
-    let reset = call.state.service.reset_counters(&asked).await;
-    let rules = reset.map_err(|error| {
-        AdminProblem::new(503, "store_unavailable", format!("The store did not answer: {error}. Try again."))
-    })?;
-    if rules.is_empty() {
+    let counters = call.state.service.counters_of(&asked);
+    if counters.rules.is_empty() {
         return Err(AdminProblem::not_found(
             "rule that applies to that client (give its endpoint or tier, if rules ask for them)",
         ));
     }
+    // The audit has it before anything is forgotten.
+    let shown = call.state.key_hashing.of(&client);
+    call.control()?.record_reset(&namespace, &shown, rule.as_deref(), reason.as_deref(), &call.author()).await?;
+    call.state.service.reset_counters(&counters).await.map_err(|error| {
+        AdminProblem::new(503, "store_unavailable", format!("The store did not answer: {error}. Try again."))
+    })?;
+    let rules = &counters.rules;
     Ok(AdminResponse::json(&json!({ "namespace": namespace, "client": call.mask().key(&client), "rules": rules })))
 }

@@ -11,6 +11,7 @@ use tollgate_rules::problem::{Problem, quote};
 use tollgate_rules::{OverrideSpec, RuleFile, RuleSpec};
 
 use super::plan::{at, key_of};
+use super::rule_suggestions::RuleSuggestions;
 use super::{ChangePlan, RecordKey};
 use crate::db::{Json, Sql, sql};
 use crate::error::field_error;
@@ -166,9 +167,16 @@ impl ChangePlan {
             let file = files.entry(key.0.clone()).or_insert_with(|| OverrideFile::new(&key.0));
             file.add(key, spec);
         }
+        let mut suggestions = RuleSuggestions::new(change_set);
         for file in files.values_mut() {
             self.add_rules(file, change_set);
-            for problem in across(&file.file) {
+            for mut problem in across(&file.file) {
+                if problem.code == "unknown-rule"
+                    && let Some(spec) =
+                        split("overrides", &problem.field).and_then(|(at, _)| file.file.overrides.get(at))
+                {
+                    problem = problem.help(suggestions.help(&file.file.namespace, &spec.rule, write).await?);
+                }
                 self.report_override_problem(file, problem, errors);
             }
         }

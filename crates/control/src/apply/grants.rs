@@ -2,20 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use tollgate_rules::RuleFile;
 use tollgate_rules::check::across;
 use tollgate_rules::problem::Problem;
-use tollgate_rules::{RuleFile, nearest};
 
 use super::check::{EditErrors, split};
 use super::plan::{check_precondition, record_change};
+use super::rule_suggestions::RuleSuggestions;
 use super::{ChangePlan, RecordKey};
-use crate::db::sql;
 use crate::record::{GrantDraft, GrantRecord, document};
 use crate::write_tx::WriteTx;
 use crate::{ChangeSet, FieldError, Precondition, RecordKind, Result};
-
-/// Most names of rules among which the nearest to a misspelt one is looked for.
-const NAMES_MAX: i64 = 1_000;
 
 impl ChangePlan {
     pub(super) fn grant(
@@ -65,6 +62,7 @@ impl ChangePlan {
         let of = |(key, record): &(RecordKey, GrantRecord)| (key.0.clone(), record.draft.rule_id.clone());
         let rule_keys: BTreeSet<RecordKey> = touched.iter().map(of).collect();
         self.rules.read(rule_keys, &mut write.tx).await?;
+        let mut suggestions = RuleSuggestions::new(change_set);
         for (key, record) in &touched {
             let Ok(spec) = document::grant(&record.draft) else { continue };
             let rules = self.specs_after(&(key.0.clone(), spec.rule.clone()), change_set);
@@ -74,7 +72,7 @@ impl ChangePlan {
                 let message = problem.message.replace("grants[0].", "");
                 let mut problem = Problem { field: rest.to_owned(), message, ..problem };
                 if problem.code == "unknown-rule" {
-                    problem = problem.help(suggestion(&key.0, &spec.rule, change_set, write).await?);
+                    problem = problem.help(suggestions.help(&key.0, &spec.rule, write).await?);
                 }
                 document::of_grant(vec![problem])
                     .into_iter()
@@ -83,19 +81,4 @@ impl ChangePlan {
         }
         Ok(())
     }
-}
-
-/// The rule that may be meant: one of the database, or of those of files that the change set brings along.
-async fn suggestion(namespace: &str, name: &str, change_set: &ChangeSet, write: &mut WriteTx) -> Result<String> {
-    let rows = sql!("SELECT rule_id FROM rate_limit_rules WHERE namespace = $1 LIMIT $2", namespace, NAMES_MAX);
-    let mut names = Vec::new();
-    for row in write.tx.all(rows).await? {
-        names.push(row.lossy_text(0)?);
-    }
-    let in_files = change_set.file_rules.iter().filter(|(whose, _)| whose == namespace);
-    names.extend(in_files.filter_map(|(_, spec)| spec.name.clone()));
-    Ok(match nearest(name, names.iter().map(String::as_str)) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => "name a quota of this namespace".to_owned(),
-    })
 }

@@ -12,6 +12,7 @@ mod names;
 mod plan;
 mod plans;
 mod row_set;
+mod rule_suggestions;
 mod wildcards;
 
 use std::time::Duration;

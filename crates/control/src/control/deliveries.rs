@@ -146,20 +146,6 @@ impl Control {
         .await
     }
 
-    /// Deletes older deliveries, at most `most` rows, and returns their number.
-    pub async fn prune_deliveries(&self, before: Instant, most: u32) -> Result<u64> {
-        let prune = async move |tx: &mut Tx| {
-            tx.run(sql!(
-                "DELETE FROM webhook_deliveries WHERE delivery_id IN \
-                 (SELECT delivery_id FROM webhook_deliveries WHERE created_at < $1 ORDER BY delivery_id LIMIT $2)",
-                before,
-                most,
-            ))
-            .await
-        };
-        self.write_unaudited(prune).await
-    }
-
     /// How many deliveries wait.
     pub async fn waiting_deliveries(&self, now: Instant) -> Result<WaitingDeliveries> {
         self.read(async move |tx| {

@@ -3,6 +3,7 @@
 mod api_keys;
 mod audit;
 mod clients;
+mod dated_rows;
 mod deliveries;
 mod generation_listener;
 mod grants;
@@ -27,6 +28,7 @@ mod write;
 pub use api_keys::{ApiKeyDraft, ApiKeyFilter, LoadedApiKeys};
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
+pub use dated_rows::DatedRows;
 pub use deliveries::{DeliveryAttempt, DeliveryDraft, WaitingDeliveries};
 pub use generation_listener::GenerationListener;
 pub use grants::GrantFilter;

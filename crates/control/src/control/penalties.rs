@@ -128,20 +128,6 @@ impl Control {
         };
         self.write(author, "lift", lift).await.map(|(lifted, _)| lifted)
     }
-
-    /// Deletes penalties that ended before, at most `most` rows, and returns their number.
-    pub async fn prune_penalties(&self, before: Instant, most: u32) -> Result<u64> {
-        let prune = async move |tx: &mut Tx| {
-            tx.run(sql!(
-                "DELETE FROM rate_limit_penalties WHERE (bucket, node) IN \
-                 (SELECT bucket, node FROM rate_limit_penalties WHERE ends_at < $1 ORDER BY ends_at LIMIT $2)",
-                before,
-                most,
-            ))
-            .await
-        };
-        self.write_unaudited(prune).await
-    }
 }
 
 const SELECT: &str = "SELECT bucket, identity, node, namespace, rule_id, client_key, number, begun_at, ends_at \

@@ -135,29 +135,6 @@ impl Control {
         let next = next.map(|last| format!("{}.{}", last.usage.period_end.0, last.usage_id));
         Ok(Listing { entries, next })
     }
-
-    /// The end of the periods up to which rows must be deleted to keep at most `most`; `None` if there are not more.
-    pub async fn surplus_usage(&self, most: u32) -> Result<Option<Instant>> {
-        let query =
-            sql!("SELECT period_end FROM quota_usage ORDER BY period_end DESC, usage_id DESC LIMIT 1 OFFSET $1", most,);
-        let row = self.read(async move |tx| tx.one(query).await).await?;
-        let end: Option<Instant> = row.map(|row| row.get(0)).transpose()?;
-        Ok(end.map(|end| Instant(end.0.saturating_add(1))))
-    }
-
-    /// Deletes periods that ended earlier, at most `most` rows, and returns their number.
-    pub async fn prune_usage(&self, before: Instant, most: u32) -> Result<u64> {
-        let prune = async move |tx: &mut Tx| {
-            tx.run(sql!(
-                "DELETE FROM quota_usage WHERE usage_id IN \
-                 (SELECT usage_id FROM quota_usage WHERE period_end < $1 ORDER BY period_end LIMIT $2)",
-                before,
-                most,
-            ))
-            .await
-        };
-        self.write_unaudited(prune).await
-    }
 }
 
 impl PeriodUsageFilter {

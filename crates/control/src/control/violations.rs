@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Control;
-use crate::db::{Sql, SqlRow, Tx, sql};
+use crate::db::{Sql, SqlRow, sql};
 use crate::{Error, FieldError, Instant, Listing, Page, Result};
 
 /// Longest stored client key or endpoint, in bytes: callers may send more than an index takes.
@@ -158,31 +158,6 @@ impl Control {
             })
         };
         rows.iter().map(offender).collect()
-    }
-
-    /// The instant before which violations must be deleted to keep at most `most` rows; `None` if there are not more.
-    pub async fn surplus_violations(&self, most: u32) -> Result<Option<Instant>> {
-        let query = sql!(
-            "SELECT violated_at FROM rate_limit_violations ORDER BY violated_at DESC, violation_id DESC LIMIT 1 OFFSET $1",
-            most,
-        );
-        let row = self.read(async move |tx| tx.one(query).await).await?;
-        let minute: Option<Instant> = row.map(|row| row.get(0)).transpose()?;
-        Ok(minute.map(|minute| Instant(minute.0.saturating_add(1))))
-    }
-
-    /// Deletes older violations, at most `most` rows, and returns their number.
-    pub async fn prune_violations(&self, before: Instant, most: u32) -> Result<u64> {
-        let prune = async move |tx: &mut Tx| {
-            tx.run(sql!(
-                "DELETE FROM rate_limit_violations WHERE violation_id IN \
-                 (SELECT violation_id FROM rate_limit_violations WHERE violated_at < $1 ORDER BY violated_at LIMIT $2)",
-                before,
-                most,
-            ))
-            .await
-        };
-        self.write_unaudited(prune).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use tollgate_control::{Error, Instant, Page, PeriodUsage, PeriodUsageFilter};
+use tollgate_control::{DatedRows, Error, Instant, Page, PeriodUsage, PeriodUsageFilter};
 
 use crate::databases::{Database, on_both};
 
@@ -141,10 +141,10 @@ on_both! {
     async fn old_periods_are_deleted_in_batches(db: Database) {
         let rows: Vec<_> = (0..10).map(|n| reading(&n.to_string(), (1, 31 + n), n, 0)).collect();
         db.control.record_usage(&rows).await.unwrap();
-        assert_eq!(db.control.prune_usage(Instant(36 * DAY), 3).await.unwrap(), 3);
-        assert_eq!(db.control.prune_usage(Instant(36 * DAY), 3).await.unwrap(), 2);
-        assert_eq!(db.control.prune_usage(Instant(36 * DAY), 3).await.unwrap(), 0);
-        assert_eq!(db.control.surplus_usage(5).await.unwrap(), None);
-        assert_eq!(db.control.surplus_usage(2).await.unwrap(), Some(Instant(38 * DAY + 1)));
+        assert_eq!(db.control.prune(DatedRows::Usage, Instant(36 * DAY), 3).await.unwrap(), 3);
+        assert_eq!(db.control.prune(DatedRows::Usage, Instant(36 * DAY), 3).await.unwrap(), 2);
+        assert_eq!(db.control.prune(DatedRows::Usage, Instant(36 * DAY), 3).await.unwrap(), 0);
+        assert_eq!(db.control.surplus(DatedRows::Usage, 5).await.unwrap(), None);
+        assert_eq!(db.control.surplus(DatedRows::Usage, 2).await.unwrap(), Some(Instant(38 * DAY + 1)));
     }
 }

@@ -1,6 +1,6 @@
 //! Violations: counting, paging and retention.
 
-use tollgate_control::{Error, GroupBy, Instant, Page, Violation, ViolationFilter};
+use tollgate_control::{DatedRows, Error, GroupBy, Instant, Page, Violation, ViolationFilter};
 
 use crate::databases::{Database, on_both};
 
@@ -154,19 +154,19 @@ on_both! {
         let rows: Vec<_> = (0..10).map(|n| violation("ann", "r", n, 1)).collect();
         db.control.record_violations(&rows).await.unwrap();
         let before = Instant(7 * MINUTE);
-        assert_eq!(db.control.prune_violations(before, 5).await.unwrap(), 5);
+        assert_eq!(db.control.prune(DatedRows::Violations, before, 5).await.unwrap(), 5);
         assert_eq!(list(&db, &ViolationFilter::default()).await.last().unwrap().minute, Instant(5 * MINUTE), "the oldest first");
-        assert_eq!(db.control.prune_violations(before, 5).await.unwrap(), 2);
-        assert_eq!(db.control.prune_violations(before, 5).await.unwrap(), 0);
+        assert_eq!(db.control.prune(DatedRows::Violations, before, 5).await.unwrap(), 2);
+        assert_eq!(db.control.prune(DatedRows::Violations, before, 5).await.unwrap(), 0);
         assert_eq!(list(&db, &ViolationFilter::default()).await.len(), 3);
     }
 
     async fn the_surplus_of_violations_is_found(db: Database) {
         let rows: Vec<_> = (0..10).map(|n| violation(&n.to_string(), "r", n / 2, 1)).collect();
         db.control.record_violations(&rows).await.unwrap();
-        assert_eq!(db.control.surplus_violations(10).await.unwrap(), None);
-        let before = db.control.surplus_violations(7).await.unwrap().unwrap();
-        assert_eq!(db.control.prune_violations(before, 100).await.unwrap(), 4, "minutes go whole");
+        assert_eq!(db.control.surplus(DatedRows::Violations, 10).await.unwrap(), None);
+        let before = db.control.surplus(DatedRows::Violations, 7).await.unwrap().unwrap();
+        assert_eq!(db.control.prune(DatedRows::Violations, before, 100).await.unwrap(), 4, "minutes go whole");
         assert_eq!(list(&db, &ViolationFilter::default()).await.last().unwrap().minute, Instant(2 * MINUTE));
     }
 

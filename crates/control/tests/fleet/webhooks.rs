@@ -1,7 +1,7 @@
 //! Webhooks: events are written once, claimed by one node at a time, and forgotten with their webhook.
 
 use tollgate_control::record::DeliveryState;
-use tollgate_control::{AuditFilter, DeliveryAttempt, DeliveryDraft, Error, Instant, Page, WebhookDraft};
+use tollgate_control::{AuditFilter, DatedRows, DeliveryAttempt, DeliveryDraft, Error, Instant, Page, WebhookDraft};
 
 use crate::databases::{author, on_both};
 
@@ -108,8 +108,8 @@ on_both! {
         ]);
         assert!(rest.entries[1].error.as_ref().unwrap().len() <= 300);
         assert_eq!(db.control.delivery(&id, "evt_0").await.unwrap().attempts, 1);
-        assert_eq!(db.control.prune_deliveries(after(1), 2).await.unwrap(), 2);
-        assert_eq!(db.control.prune_deliveries(after(1), 9).await.unwrap(), 3);
-        assert_eq!(db.control.prune_deliveries(after(1), 9).await.unwrap(), 0);
+        assert_eq!(db.control.prune(DatedRows::Deliveries, after(1), 2).await.unwrap(), 2);
+        assert_eq!(db.control.prune(DatedRows::Deliveries, after(1), 9).await.unwrap(), 3);
+        assert_eq!(db.control.prune(DatedRows::Deliveries, after(1), 9).await.unwrap(), 0);
     }
 }

@@ -25,6 +25,11 @@ on_both! {
         let more = overriding("more", override_draft("user:1", "filed", 50));
         let unknown = control.apply(&change_set([more.clone()])).await;
         assert!(matches!(&unknown, Err(Error::Invalid(faults)) if faults[0].code == "unknown-rule"), "{unknown:?}");
+        for (written, help) in [("fild", "did you mean `filed`?"), ("nothing-like-it", "rules of this namespace: filed")] {
+            let misspelt = overriding("misspelt", override_draft("user:1", written, 50));
+            let refused = control.apply(&knowing("filed", [misspelt])).await;
+            assert!(format!("{refused:?}").contains(help), "{refused:?}");
+        }
         control.apply(&knowing("filed", [more])).await.unwrap();
         let again = overriding("again", override_draft("user:1", "filed", 9));
         let twice = control.apply(&knowing("filed", [again])).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 use hyper::body::Body;
-use tollgate_cost::llm::{LlmDialect, LlmRequest, LlmSpec, OtherCalls};
+use tollgate_cost::llm::{LlmDialect, LlmRequest, LlmSpec, OtherCalls, TokenUsage};
 use tollgate_cost::{CostError, CostErrorKind, CostFacts, CostSpec, MeterAmounts, RequestCost, ResponseCost};
 use tollgate_service::HeldRequest;
 use tollgate_web::ReceivedBody;
@@ -165,8 +165,10 @@ fn price(
     let cost = spec.request(&CostFacts { method, query: head.query, content_type, content_length, body })?;
     let mut amounts = cost.amounts.clone();
     let call = spec.llm.as_ref().map(|llm| read_call(llm, head, body)).transpose()?.flatten();
-    if let (Some(llm), Some(call)) = (&spec.llm, &call) {
-        amounts.extend(&call.reservation(llm));
+    if let Some(llm) = &spec.llm {
+        // Other calls use no tokens, which is an amount too: rules with `unmetered: reject` ask for one.
+        let unused = || llm.meters.amounts(&TokenUsage::default());
+        amounts.extend(&call.as_ref().map_or_else(unused, |call| call.reservation(llm)));
     }
     Ok(RequestPrice { cost, call, amounts })
 }

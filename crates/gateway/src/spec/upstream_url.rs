@@ -60,7 +60,7 @@ impl FromStr for UpstreamUrl {
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
             return Err(ParseError::new(
                 format!("{} has a path", quote(text)),
-                "name the server alone; `rewrite` of a route changes paths",
+                "name the server alone; `strip_prefix` and `add_prefix` of a route change paths",
             ));
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');

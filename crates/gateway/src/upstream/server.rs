@@ -7,6 +7,8 @@ use http::{HeaderValue, StatusCode};
 use parking_lot::Mutex;
 use tollgate_core::{Clock, Time};
 use tollgate_overload::{OutlierDetector, ServerLoad};
+use tollgate_telemetry::LogThrottle;
+use tracing::warn;
 
 use super::pool::ConnectionPool;
 use super::tls::UpstreamTls;
@@ -45,6 +47,7 @@ pub(crate) struct UpstreamServer {
     is_healthy: AtomicBool,
     requests: AtomicU64,
     errors: AtomicU64,
+    throttle: LogThrottle,
 }
 
 impl UpstreamServer {
@@ -68,6 +71,7 @@ impl UpstreamServer {
             is_healthy: AtomicBool::new(true),
             requests: AtomicU64::new(0),
             errors: AtomicU64::new(0),
+            throttle: LogThrottle::by_the_minute(),
         }
     }
 
@@ -137,7 +141,10 @@ impl UpstreamServer {
         let mut detector = self.outliers.detector.lock();
         self.is_suspect.store(true, Ordering::Relaxed);
         if detector.failed(self.index, self.outliers.now()) {
-            tracing::warn!(server = %self.url, "a server fails and is left out");
+            warn!(server = %self.url, "a server fails and is left out");
+        } else if let Some(unsaid) = self.throttle.admit("failed") {
+            // The only server of an upstream is never left out.
+            warn!(server = %self.url, unsaid, "a request to a server failed: no answer, or a status from 500 on");
         }
     }
 }

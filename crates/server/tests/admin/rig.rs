@@ -44,6 +44,8 @@ pub struct Rig {
     pub world: Arc<World>,
     /// Sees the traffic that tests make.
     pub traffic: Arc<TrafficMonitor>,
+    /// What decides at this server: without rules at first.
+    pub engine: Arc<Engine<ConfiguredStore>>,
     /// Whole tokens.
     pub viewer: String,
     pub operator: String,
@@ -108,7 +110,9 @@ impl Rig {
         };
         let clock = ManualClock::at(MonotonicClock::new().now());
         let (tokens, world) = (Arc::new(AdminTokens::default()), Arc::new(World::default()));
-        let pages = pages(Arc::new(clock.clone()));
+        let store = ConfiguredStore::in_memory(1 << 20, Arc::new(clock.clone()));
+        let engine = Arc::new(Engine::with_clock(store, RuleSet::empty(), Arc::new(clock.clone())));
+        let pages = pages(engine.clone(), Arc::new(clock.clone()));
         let turned = world.clone();
         let traffic = TrafficMonitor::new(TrafficConfig {
             clock: Arc::new(clock.clone()),
@@ -146,6 +150,7 @@ impl Rig {
             tokens,
             world,
             traffic,
+            engine,
             viewer: String::new(),
             operator: String::new(),
             admin: String::new(),
@@ -346,16 +351,14 @@ fn node(world: &Arc<World>) -> NodeHooks {
     }
 }
 
-fn pages(clock: Arc<dyn Clock>) -> OperatorPages {
+fn pages(engine: Arc<Engine<ConfiguredStore>>, clock: Arc<dyn Clock>) -> OperatorPages {
     let metrics = Arc::new(DecisionMetrics::default());
-    let store = ConfiguredStore::in_memory(1 << 20, clock.clone());
-    let engine = Engine::with_clock(store, RuleSet::empty(), clock.clone());
     let scrape = Scrape::default();
     let http_metrics = Arc::new(HttpMetrics::new(tollgate_admin::paths().collect()));
     scrape.register(metrics.clone());
     scrape.register(http_metrics.clone());
     let service = Service::new(ServiceConfig {
-        engine: Arc::new(engine),
+        engine,
         clock,
         render: RenderConfig::default(),
         tokens: None,

@@ -228,7 +228,19 @@ async fn ninety_streams_see_what_happens_though_one_never_reads() {
 async fn a_reset_is_in_the_audit_without_the_key() {
     let rig = Rig::start().await;
     let reset = json!({ "client": "user:alice", "rule": "orders", "reason": "ticket 1" });
-    rig.send("POST", "/v1/counters/reset", reset).await.expect(404); // this server has no rules
+    rig.send("POST", "/v1/counters/reset", reset.clone()).await.expect(404); // there are no rules
+    let audit = rig.get("/v1/audit?kind=counter").await.expect(200).json();
+    assert_eq!(audit["audit"], json!([]), "what was refused was not done");
+
+    let rules = "rules: [{ name: orders, key_by: client_key, limit: { requests: 3, window: 1m } }]";
+    rig.engine.swap_rules(rules_from_yaml(rules).unwrap());
+    let request = Request::new().with(Attribute::ClientKey, "user:alice");
+    for _ in 0..3 {
+        assert!(rig.engine.decide(&request).await.is_allowed());
+    }
+    let answer = rig.send("POST", "/v1/counters/reset", reset).await.expect(200).json();
+    assert_eq!(answer["rules"], json!(["orders"]));
+    assert!(rig.engine.decide(&request).await.is_allowed());
     let audit = rig.get("/v1/audit?kind=counter").await.expect(200).json();
     let row = &audit["audit"][0];
     assert_eq!((&row["after"]["rule_id"], &row["after"]["reason"]), (&json!("orders"), &json!("ticket 1")), "{audit}");

@@ -33,6 +33,7 @@ mod limits;
 mod listener_tls;
 mod llm;
 mod llm_dialects;
+mod llm_others;
 mod llm_overrun;
 mod model;
 mod model_forms;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_core::{Attribute, Request};
+use tollgate_engine::RequestCounters;
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use crate::Service;
@@ -27,8 +28,8 @@ pub struct CounterReset<'a> {
 }
 
 impl Service {
-    /// Forgets usage. Returns the names of the rules whose buckets were forgotten.
-    pub async fn reset_counters(&self, reset: &CounterReset<'_>) -> Result<Vec<String>, StoreError> {
+    /// The usage that would be forgotten, with the names of its rules; none if no rule applies.
+    pub fn counters_of(&self, reset: &CounterReset<'_>) -> RequestCounters {
         let CounterReset { namespace, client, rule, endpoint, tier } = *reset;
         let mut request = Request::new().in_namespace(namespace).with(Attribute::ClientKey, client);
         for (attribute, value) in [(Attribute::Endpoint, endpoint), (Attribute::Tier, tier)] {
@@ -36,8 +37,12 @@ impl Service {
                 request = request.with(attribute, value);
             }
         }
-        let is_wanted = |own: &tollgate_ruleset::Rule| rule.is_none_or(|rule| own.name == rule);
-        timeout(RESET_TIMEOUT, self.engine.forget_of(&request, is_wanted)).await.unwrap_or_else(|_| {
+        self.engine.counters_of(&request, |own| rule.is_none_or(|rule| own.name == rule))
+    }
+
+    /// Forgets usage.
+    pub async fn reset_counters(&self, counters: &RequestCounters) -> Result<(), StoreError> {
+        timeout(RESET_TIMEOUT, self.engine.forget_counters(counters)).await.unwrap_or_else(|_| {
             let detail = "no answer in time".to_owned();
             Err(StoreError { kind: StoreErrorKind::Indeterminate, detail })
         })

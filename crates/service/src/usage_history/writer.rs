@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval, timeout};
-use tollgate_control::{Control, Error, Instant, PeriodUsage};
+use tollgate_control::{Control, DatedRows, Error, Instant, PeriodUsage, Retention};
 use tollgate_core::{Charge, Clock, Outcome, Owner, QuotaBucket, Span, Time};
 use tollgate_engine::Engine;
 use tollgate_store::Store;
@@ -31,12 +31,10 @@ const READ_AFTER_END: Span = Span::from_secs(60);
 const READS_MAX: usize = 4096;
 /// Buckets that wait while the database or the store is away: about 40 MiB.
 const WAITING_MAX: usize = 100_000;
-/// Rows written or deleted in one transaction: a rule change waits for at most one.
+/// Rows written in one transaction: a rule change waits for at most one.
 const ROWS_AT_ONCE: usize = 1000;
 /// How often old rows are deleted, unless more are left.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(600);
-/// Deleting transactions between two writes.
-const PRUNE_BATCHES_MAX: usize = 20;
 /// Most rows in the database, whatever their age: a flood of new clients must not fill it.
 const ROWS_MAX: u32 = 20_000_000;
 /// How long the final write may take: less than the server waits for the writer, so that losses are still logged.
@@ -73,7 +71,7 @@ pub struct UsageWriter {
     /// The next shard of a store in memory whose restored usage is to be written.
     restored_shard: usize,
     write_at: TokioInstant,
-    prune_at: TokioInstant,
+    retention: Retention,
     throttle: LogThrottle,
 }
 
@@ -82,6 +80,13 @@ impl UsageWriter {
     pub fn new(config: UsageWriterConfig) -> UsageWriter {
         let at_rest = config.site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key));
         let node = if config.engine.store().is_shared() { String::new() } else { config.node.clone() };
+        let retention = Retention {
+            rows: DatedRows::Usage,
+            keep: config.retention,
+            most: Some(ROWS_MAX),
+            interval: PRUNE_INTERVAL,
+            due: TokioInstant::now(),
+        };
         UsageWriter {
             config,
             waiting: BTreeMap::new(),
@@ -89,7 +94,7 @@ impl UsageWriter {
             node,
             restored_shard: 0,
             write_at: TokioInstant::now(),
-            prune_at: TokioInstant::now(),
+            retention,
             throttle: LogThrottle::by_the_minute(),
         }
     }
@@ -267,32 +272,11 @@ impl UsageWriter {
         }
     }
 
-    /// Deletes periods that ended long ago, or are too many, if it is time to; in several batches.
+    /// Deletes periods that ended long ago, or are too many, if it is time to.
     pub async fn prune(&mut self) {
-        if TokioInstant::now() < self.prune_at {
-            return;
+        if let Err(error) = self.retention.prune(&self.config.control, self.config.clock.wall()).await {
+            self.log_failure(&error, "old usage could not be deleted");
         }
-        match self.prune_batches().await {
-            Ok(true) => self.prune_at = TokioInstant::now() + PRUNE_INTERVAL,
-            Ok(false) => {} // the rest follows the next write
-            Err(error) => {
-                self.prune_at = TokioInstant::now() + PRUNE_INTERVAL;
-                self.log_failure(&error, "old usage could not be deleted");
-            }
-        }
-    }
-
-    /// Returns true if nothing is left to delete.
-    async fn prune_batches(&self) -> Result<bool, Error> {
-        let UsageWriterConfig { control, retention, clock, .. } = &self.config;
-        let old = Instant::from(clock.wall().before(Span::from(*retention)));
-        let before = control.surplus_usage(ROWS_MAX).await?.map_or(old, |surplus| surplus.max(old));
-        for _ in 0..PRUNE_BATCHES_MAX {
-            if control.prune_usage(before, ROWS_AT_ONCE as u32).await? < ROWS_AT_ONCE as u64 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn log_failure(&self, error: &Error, what: &str) {

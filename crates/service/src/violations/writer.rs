@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval, timeout};
-use tollgate_control::{Control, Error, Instant, Violation};
-use tollgate_core::{Clock, Span};
+use tollgate_control::{Control, DatedRows, Error, Instant, Retention, Violation};
+use tollgate_core::Clock;
 use tollgate_telemetry::LogThrottle;
 use tracing::{error, warn};
 
@@ -17,10 +17,8 @@ use super::{KeyHashing, ViolationMetrics, Violations};
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
 /// How often old rows are deleted, unless more are left.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
-/// Rows written or deleted in one transaction: a rule change waits for at most one.
+/// Rows written in one transaction: a rule change waits for at most one.
 const ROWS_AT_ONCE: usize = 1000;
-/// Deleting transactions between two writes.
-const PRUNE_BATCHES_MAX: usize = 20;
 /// Rows that wait while the database is away; the oldest are dropped.
 const WAITING_MAX: usize = 20_000;
 /// Most rows in the database, whatever their age: a flood of new clients must not fill it.
@@ -50,7 +48,7 @@ pub struct ViolationWriter {
     /// Rows not written yet, the oldest first.
     waiting: BTreeMap<RowKey, Violation>,
     at_rest: KeyHashing,
-    prune_at: TokioInstant,
+    retention: Retention,
     throttle: LogThrottle,
 }
 
@@ -61,13 +59,14 @@ impl ViolationWriter {
     /// A writer with nothing to write yet.
     pub fn new(config: ViolationWriterConfig) -> ViolationWriter {
         let at_rest = config.site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key));
-        ViolationWriter {
-            config,
-            waiting: BTreeMap::new(),
-            at_rest,
-            prune_at: TokioInstant::now(),
-            throttle: LogThrottle::by_the_minute(),
-        }
+        let retention = Retention {
+            rows: DatedRows::Violations,
+            keep: config.retention,
+            most: Some(ROWS_MAX),
+            interval: PRUNE_INTERVAL,
+            due: TokioInstant::now(),
+        };
+        ViolationWriter { config, waiting: BTreeMap::new(), at_rest, retention, throttle: LogThrottle::by_the_minute() }
     }
 
     /// Writes every few seconds until `end`, and then what is left.
@@ -138,32 +137,11 @@ impl ViolationWriter {
         }
     }
 
-    /// Deletes rows that are too old or too many, if it is time to; in several batches.
+    /// Deletes rows that are too old or too many, if it is time to.
     pub async fn prune(&mut self) {
-        if TokioInstant::now() < self.prune_at {
-            return;
+        if let Err(error) = self.retention.prune(&self.config.control, self.config.clock.wall()).await {
+            self.log_failure(&error, "old violations could not be deleted");
         }
-        match self.prune_batches().await {
-            Ok(true) => self.prune_at = TokioInstant::now() + PRUNE_INTERVAL,
-            Ok(false) => {} // the rest follows the next write
-            Err(error) => {
-                self.prune_at = TokioInstant::now() + PRUNE_INTERVAL;
-                self.log_failure(&error, "old violations could not be deleted");
-            }
-        }
-    }
-
-    /// Returns true if nothing is left to delete.
-    async fn prune_batches(&self) -> Result<bool, Error> {
-        let ViolationWriterConfig { control, retention, clock, .. } = &self.config;
-        let old = Instant::from(clock.wall().before(Span::from(*retention)));
-        let before = control.surplus_violations(ROWS_MAX).await?.map_or(old, |surplus| surplus.max(old));
-        for _ in 0..PRUNE_BATCHES_MAX {
-            if control.prune_violations(before, ROWS_AT_ONCE as u32).await? < ROWS_AT_ONCE as u64 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn log_failure(&self, error: &Error, what: &str) {
