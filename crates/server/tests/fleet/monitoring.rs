@@ -11,6 +11,7 @@ use tollgate_control::DatabaseUrl;
 use tollgate_core::{ManualClock, Span, Time};
 use tollgate_lab::program;
 use tollgate_lab::redis::RedisServer;
+use tollgate_net::Address;
 
 use crate::node::store;
 use crate::rig::{Rig, call};
@@ -56,7 +57,7 @@ async fn ask(rig: &Rig, tier: &str, times: usize) {
     }
 }
 
-/// A node of a fleet with a database, and one by itself, after a few of everything; ten minutes of refusals at the second.
+/// A node of a fleet with a database and a gateway, and one by itself, after a few of everything; ten minutes of refusals at the second.
 async fn pages(bare: bool) -> [String; 2] {
     let redis = RedisServer::start();
     let shared = Rig::open(RULES, |config, dir| {
@@ -65,6 +66,8 @@ async fn pages(bare: bool) -> [String; 2] {
         config.control.state_dir = Some(dir.clone());
         config.decision_log = Some(dir.join("decisions").display().to_string());
         config.signals.webhooks = true;
+        config.gateway.listen = Some(Address::loopback(0));
+        config.gateway.upstream = vec!["http://127.0.0.1:1".to_owned()]; // nothing is sent there
         config.signals.bare_metric_names = bare;
     })
     .await;
