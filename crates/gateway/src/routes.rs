@@ -77,6 +77,7 @@ impl RouteTable {
             Ok(Arc::new(CompiledRoute { spec: route.clone(), upstream: running.upstream.clone(), figures }))
         });
         let routes = routes.collect::<Result<Vec<Arc<CompiledRoute>>>>()?;
+        spec.unreachable().iter().for_each(|route| tracing::warn!("{route}"));
         let mut by_host = HashMap::new();
         for host in routes.iter().flat_map(|route| &route.spec.hosts).filter(|host| !host.starts_with('*')) {
             let own = routes.iter().filter(|route| route.spec.is_for(host)).cloned().collect();

@@ -17,6 +17,7 @@
 //! | `header_conditions` | fields that a request must have |
 //! | `header_edits` | fields that are set or removed |
 //! | `pem_file` | certificates and keys |
+//! | `unreachable` | routes that no request reaches |
 //! | `upstream_url` | the URL of a server |
 
 mod header_conditions;
@@ -27,6 +28,7 @@ mod protection;
 mod read;
 mod refusals;
 mod route;
+mod unreachable;
 mod upstream;
 mod upstream_url;
 
@@ -48,6 +50,7 @@ pub use protection::ProtectionSpec;
 pub use read::{read, read_bytes};
 pub use refusals::{HtmlPage, RefusalBody, RefusalSpec};
 pub use route::{ForwardedStyle, RouteSpec, TraceStyle};
+pub use unreachable::UnreachableRoute;
 pub use upstream::{Balance, HealthSpec, TimeoutSpec, UpstreamSpec};
 pub use upstream_url::{ServerScheme, UpstreamUrl};
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use tollgate_gateway::spec;
+use tollgate_gateway::spec::{self, UnreachableRoute};
+use tollgate_rules::position::SourcePosition;
+use tollgate_rules::problem::Problem;
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -22,7 +24,8 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"Reports all mistakes of all files at once, with their place. Nothing is connected to.
+const HELP: &str = r#"Reports all mistakes of all files at once, with their place, and warns of routes that
+no request reaches. Nothing is connected to.
 
 Example:
   tollgate gateway check routes.yaml
@@ -40,10 +43,15 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         let name = path.display().to_string();
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
         match spec::read_bytes(&name, &bytes) {
-            Ok(_) if args.json => {}
+            Ok(spec) if args.json => {
+                list.extend(spec.unreachable().iter().map(|route| problem_json(&name, &unreachable(route))));
+            }
             Ok(spec) => {
                 let (routes, upstreams) = (count(spec.routes.len(), "route"), count(spec.upstreams.len(), "upstream"));
                 out.line(&format!("{}: {}, {routes}, {upstreams}", visible(&name), out.palette().good("ok")))?;
+                for route in spec.unreachable() {
+                    out.line(&format!("  {}: {}", out.palette().warn("warning"), visible(&route.to_string())))?;
+                }
             }
             Err(report) => {
                 exit = exit.max(Exit::No);
@@ -58,4 +66,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         out.json(&Value::Array(list))?;
     }
     Ok(exit)
+}
+
+fn unreachable(route: &UnreachableRoute) -> Problem {
+    let field = format!("routes[{}]", route.index);
+    Problem::warning("unreachable-route", SourcePosition::default(), field, route.to_string())
+        .help("put it before that route, or take it out")
 }
