@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::decision;
+use super::rules::mode;
 use crate::api::CallProblem;
 use crate::chart::{BarSeries, Chart, meter};
 use crate::format::{duration_ns, grouped, millis, when};
@@ -117,7 +118,9 @@ pub(super) async fn of_rule(
         }
         section {
             h2 { "Recent refusals" }
-            @if list(&refused, "decisions").is_empty() { p class="dim" { "None that is remembered." } }
+            @if list(&refused, "decisions").is_empty() {
+                p class="dim" { @if mode(rule) == "shadow" { "A rule in shadow mode refuses nothing." } @else { "None that is remembered." } }
+            }
             @else { (decision::table(&refused, now_ms, true)) }
         }
     }
