@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::endpoint::AdminEndpoint;
 use super::operator_pages::OperatorPage;
 use super::{
-    api_keys, audit, clients, explain, generations, grants, import_export, mode, namespaces, overrides, penalties,
-    plans, rules, server, tokens, traffic, usage, violations, webhooks,
+    api_keys, audit, clients, explain, generations, grants, import_export, mode, namespaces, nodes, overrides,
+    penalties, plans, rules, server, tokens, traffic, usage, violations, webhooks,
 };
 
 /// Every endpoint, in the order of the description.
@@ -32,6 +32,7 @@ pub fn endpoints() -> &'static [AdminEndpoint] {
             tokens::ENDPOINTS,
             webhooks::ENDPOINTS,
             mode::ENDPOINTS,
+            nodes::ENDPOINTS,
             server::ENDPOINTS,
         ]
         .concat()

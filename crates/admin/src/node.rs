@@ -10,12 +10,17 @@ use tollgate_control::{Enforcement, Instant};
 use tollgate_rules::RuleSpec;
 use tollgate_service::plans::PlanDocument;
 
+use super::fleet_nodes::FleetNodeList;
+use super::node_health::{DatabaseHealth, StoreServer};
+
 /// The functions of the node that the admin API calls.
 pub struct NodeHooks {
     /// Tells the other nodes of the fleet that something changed. This node learns of its own commits by itself.
     pub notify_nodes: Box<dyn Fn() + Send + Sync>,
     /// The status of the node.
     pub status: Box<dyn Fn() -> NodeStatus + Send + Sync>,
+    /// The nodes of the fleet.
+    pub nodes: Box<dyn Fn() -> FleetNodeList + Send + Sync>,
     /// The rules of files: read-only.
     pub file_rules: Box<dyn Fn() -> Arc<Vec<FileRule>> + Send + Sync>,
     /// The plans of files: read-only.
@@ -37,6 +42,7 @@ impl NodeHooks {
         NodeHooks {
             notify_nodes: Box::new(|| {}),
             status: Box::new(NodeStatus::default),
+            nodes: Box::new(FleetNodeList::default),
             file_rules: Box::new(move || none.clone()),
             file_plans: Box::new(Arc::default),
             file_rule: Box::new(|_, _| Vec::new()),
@@ -104,38 +110,6 @@ pub struct NodeStatus {
     pub store: Vec<StoreServer>,
     /// Errors in the current rules files. The last valid rules stay in force.
     pub file_errors: Vec<String>,
-}
-
-/// The state of a store server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreServer {
-    /// Its address.
-    pub address: String,
-    /// `up`, `recovering` or `down`.
-    pub state: &'static str,
-}
-
-/// The state of the database.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum DatabaseHealth {
-    /// No database is configured.
-    #[default]
-    Off,
-    /// The last access succeeded.
-    Up,
-    /// The last access failed with this error.
-    Away(String),
-}
-
-impl DatabaseHealth {
-    /// Its name in responses.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            DatabaseHealth::Off => "off",
-            DatabaseHealth::Up => "up",
-            DatabaseHealth::Away(_) => "away",
-        }
-    }
 }
 
 /// A row that cannot be used.

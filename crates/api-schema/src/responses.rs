@@ -233,6 +233,34 @@ fn server() -> Vec<(&'static str, Value)> {
             })),
         ),
         (
+            "NodeList",
+            answer(json!({
+                "read_at": maybe_time("When the other nodes were last read from the shared store."),
+                "nodes": { "type": "array", "description": "This node first, then the others by name.", "items": reference("FleetNode") },
+            })),
+        ),
+        (
+            "FleetNode",
+            answer(json!({
+                "node": text("What it calls itself."),
+                "node_id": text("Its name in the shared store and in logs, unlike that of any other node."),
+                "is_self": flag("The node that answers."),
+                "seen_at": time("When it last told of itself."),
+                "missing": flag("It had not told of itself for twenty seconds when the store was last read."),
+                "other_rules": flag("It decides by other rules than the node that answers."),
+                "version": text("Its version."),
+                "started_at": maybe_time("When it started."),
+                "serving": number("The generation of rules that it decides by, counted by the node."),
+                "generation": { "type": ["integer", "null"], "format": "int64", "description": "The generation of the database that it holds." },
+                "mode": word(&["enforce", "shadow", "off", "unknown"], "Its mode: one that lost its database may have another."),
+                "database": word(&["up", "away", "off", "unknown"], "How its database is."),
+                "store": { "type": "array", "description": "The servers of the shared store as it sees them; at most 32, those that are not up first.", "items": answer(json!({
+                    "address": text("Where it is."),
+                    "state": word(&["up", "recovering", "down", "unknown"], "The breaker: closed, probing or open."),
+                })) },
+            })),
+        ),
+        (
             "Quarantined",
             answer(json!({
                 "kind": text("What kind of row."),

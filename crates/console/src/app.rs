@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Method, header};
 use tollgate_admin::AdminApp;
 use tollgate_core::Clock;
+use tollgate_http::DataApi;
 use tollgate_web::{Handler, HeaderLookup, HttpError, WebApp, WebRequest, WebResponse};
 
 use crate::live_slots::LiveSlots;
@@ -18,6 +19,8 @@ use crate::{assets, live, pages};
 pub struct ConsoleConfig {
     /// Keys sessions; the same on all nodes.
     pub secret: [u8; 32],
+    /// The data API, which pages try.
+    pub data_api: DataApi,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// True if the listener has TLS.
@@ -39,9 +42,9 @@ const PREFIX: &str = "/console";
 impl Console {
     /// The console over this API.
     pub fn new(api: AdminApp, config: ConsoleConfig) -> Console {
-        let ConsoleConfig { secret, clock, is_secure } = config;
+        let ConsoleConfig { secret, data_api, clock, is_secure } = config;
         let sessions = SessionSealer::new(&secret, is_secure);
-        let shared = ConsoleState { admin: api.api().clone(), sessions, clock, live: LiveSlots::default() };
+        let shared = ConsoleState { admin: api.api().clone(), sessions, data_api, clock, live: LiveSlots::default() };
         Console { api, shared: Arc::new(shared) }
     }
 

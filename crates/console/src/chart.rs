@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use crate::format::{clock_time, short};
+use crate::format::{axis_time, clock_time, duration, short};
 
 /// The drawing's own units.
 const WIDTH: u64 = 1200;
@@ -66,7 +66,7 @@ impl Chart<'_> {
                     }
                 }
                 div class="plot" {
-                    span class="top" { (short(top)) }
+                    span class="top" { (short(top)) " in " (duration(self.step_ms)) }
                     svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label=(self.spoken()) {
                         @for part in 1..4u64 {
                             line class="grid" x1="0" x2=(WIDTH) y1=(HEIGHT * part / 4) y2=(HEIGHT * part / 4) {}
@@ -81,7 +81,7 @@ impl Chart<'_> {
                     }
                 }
                 div class="axis" aria-hidden="true" {
-                    @for part in 0..=2u64 { span { (clock_time(self.start_ms + (end_ms - self.start_ms) * part / 2)) } }
+                    @for part in 0..=2u64 { span { (axis_time(self.start_ms + (end_ms - self.start_ms) * part / 2, end_ms - self.start_ms)) @if part == 2 { " UTC" } } }
                 }
             }
         }

@@ -87,6 +87,17 @@ pub(crate) fn timestamp(ms: u64) -> String {
     datetime::display(ms.saturating_mul(1_000_000))
 }
 
+/// A point of an axis, UTC: the time of day, with seconds on short axes; the date on one of days.
+pub(crate) fn axis_time(ms: u64, span_ms: u64) -> String {
+    let date = timestamp(ms);
+    let day = || date.get(..10).unwrap_or_default().to_owned();
+    match span_ms / 1000 {
+        0..7_200 => clock_time(ms),
+        7_200..172_800 => clock_time(ms).get(..5).unwrap_or_default().to_owned(),
+        _ => day(),
+    }
+}
+
 /// The time of day, UTC.
 pub(crate) fn clock_time(ms: u64) -> String {
     let seconds = ms / 1000 % 86_400;
@@ -120,5 +131,9 @@ mod tests {
         assert!(shown("").contains("–"));
         assert_eq!(millis(&timestamp(now)), Some(now));
         assert_eq!(clock_time(now), "18:30:50");
+        assert_eq!(
+            [300, 86_400, 2_592_000].map(|span| axis_time(now, span * 1000)),
+            ["18:30:50", "18:30", "2026-11-18"]
+        );
     }
 }

@@ -60,7 +60,7 @@ const DONE: &[(&str, &str)] = &[
     ("mode-set", "The mode is set."),
     ("token-revoked", "The token is revoked: it and its sessions end now."),
     ("key-revoked", "The key is revoked."),
-    ("webhook-tested", "A test event is on its way: see the delivery log."),
+    ("webhook-tested", "A test event was sent: the delivery log says how it ended."),
     ("webhook-saved", "The webhook is saved."),
     ("webhook-deleted", "The webhook is deleted."),
 ];

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | the listener's app: console or API | `app` |
 //! | sign-in: the token, sealed into a cookie | `session` |
-//! | client of the API | `api`, `json` |
+//! | clients of the two APIs | `api`, `data_calls`, `json` |
 //! | one request for a page, its parameters, its operator | `page_call`, `parameters`, `operator`, `state` |
 //! | frame, parts of pages | `layout`, `parts`, `chart`, `format`, `help` |
 //! | the pages | `pages` |
@@ -18,6 +18,7 @@ mod api;
 mod app;
 mod assets;
 mod chart;
+mod data_calls;
 mod format;
 mod help;
 mod json;

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::api::CallProblem;
+use crate::format::grouped;
 use crate::json::{is_true, list, member, plain, text};
 use crate::layout::form_token;
 use crate::operator::Operator;
@@ -23,11 +24,17 @@ pub(crate) fn heading(title: &str, about: Markup, actions: Markup) -> Markup {
 pub(crate) fn badge(text: &str) -> Markup {
     let class = match text {
         "enforce" | "allowed" | "up" | "active" | "closed" | "database" | "ok" | "delivered" => "good",
-        "denied" | "off" | "away" | "down" | "open" | "revoked" | "delete" | "failed" => "bad",
-        "shadow" | "waiting" | "expired" | "half-open" | "would deny" | "penalty" => "warn",
+        "denied" | "off" | "away" | "other rules" | "down" | "open" | "revoked" | "delete" | "failed" => "bad",
+        away if away.ends_with(" away") => "bad",
+        "shadow" | "recovering" | "waiting" | "expired" | "half-open" | "would deny" | "penalty" => "warn",
         _ => "plain",
     };
     html! { span class={ "badge " (class) } { (text) } }
+}
+
+/// The state of a database: to have none is no fault.
+pub(crate) fn database_badge(state: &str) -> Markup {
+    html! { @if state == "off" { span class="dim" { "none" } } @else { (badge(state)) } }
 }
 
 /// What to do where nothing is to be seen.
@@ -167,14 +174,19 @@ pub(crate) fn limit_words(rule: &Value) -> String {
     }
     let limit = member(rule, "limit");
     if text(limit, "algorithm") == "concurrency" {
-        return format!("{} at once", plain(member(limit, "requests")));
+        return format!("{} at once", amount(member(limit, "requests")));
     }
-    let mut words = format!("{} per {}", plain(member(limit, "requests")), text(limit, "window"));
+    let mut words = format!("{} per {}", amount(member(limit, "requests")), text(limit, "window"));
     let burst = plain(member(limit, "burst"));
     if !burst.is_empty() && burst != plain(member(limit, "requests")) {
-        words += &format!(", burst {burst}");
+        words += &format!(", burst {}", amount(member(limit, "burst")));
     }
     words
+}
+
+/// A number as people write it; anything else as it is.
+fn amount(value: &Value) -> String {
+    value.as_u64().map_or_else(|| plain(value), grouped)
 }
 
 /// What a rule matches, as small words.
@@ -289,5 +301,7 @@ mod tests {
         let rows: Vec<String> = rows.iter().map(|(name, old, new)| format!("{name}: {old} {new}")).collect();
         assert_eq!(rows, ["limit.requests: 2 3", "mode:  shadow", "version: 3 4"]);
         assert_eq!(limit_words(&change["after"]), "3 per 1m");
+        let large = json!({ "limit": { "requests": 50_000, "burst": 60_000, "window": "1s" } });
+        assert_eq!(limit_words(&large), "50,000 per 1s, burst 60,000");
     }
 }

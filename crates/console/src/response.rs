@@ -70,16 +70,9 @@ impl PageResponse {
         PageResponse::plain("Form refused", detail).status(403)
     }
 
-    /// A problem of the API, for a page that cannot be shown.
+    /// A problem of the API, for a caller of whom nothing is known.
     pub(crate) fn problem(problem: &CallProblem) -> PageResponse {
-        let title = match problem.status {
-            403 => "Not with this token",
-            404 => "Not found",
-            412 => "Changed meanwhile",
-            503 => "Not available now",
-            _ => "That did not work",
-        };
-        PageResponse::plain(title, &problem.detail).status(problem.status)
+        PageResponse::plain(problem_title(problem), &problem.detail).status(problem.status)
     }
 
     fn plain(title: &str, detail: &str) -> PageResponse {
@@ -106,6 +99,17 @@ impl PageResponse {
             }
         }
         response
+    }
+}
+
+/// What a page about a problem is called.
+pub(crate) fn problem_title(problem: &CallProblem) -> &'static str {
+    match problem.status {
+        403 => "Not with this token",
+        404 => "Not found",
+        412 => "Changed meanwhile",
+        503 => "Not available now",
+        _ => "That did not work",
     }
 }
 

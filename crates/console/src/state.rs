@@ -1,9 +1,10 @@
-//! What all pages share: the API, the key of sessions, the clock.
+//! What all pages share: the two APIs, the key of sessions, the clock.
 
 use std::sync::Arc;
 
 use tollgate_admin::AdminApi;
 use tollgate_core::Clock;
+use tollgate_http::DataApi;
 use tollgate_web::HeaderLookup;
 
 use crate::live_slots::LiveSlots;
@@ -13,6 +14,7 @@ use crate::session::{ConsoleSession, SessionSealer};
 pub(crate) struct ConsoleState {
     pub(crate) admin: Arc<AdminApi>,
     pub(crate) sessions: SessionSealer,
+    pub(crate) data_api: DataApi,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: LiveSlots,
 }

@@ -147,6 +147,7 @@ impl Listeners {
                     if let Some(admin) = admin.take() {
                         let console = ConsoleConfig {
                             secret: admin.secret,
+                            data_api: DataApi::new(parts.data_api(config)),
                             clock: admin.clock.clone(),
                             is_secure: bound.tls.is_some(),
                         };

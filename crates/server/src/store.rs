@@ -17,7 +17,7 @@ use tracing::{debug, error, info, warn};
 use crate::quota_journal::{OpenedQuotaJournal, QuotaFiles};
 use tollgate_config::{Config, StorePlace, StoreSettings};
 use tollgate_service::secrets::{self, SecretKeys};
-use tollgate_service::store::{ConfiguredStore, FleetNode, RulesCheck, SecretCheck};
+use tollgate_service::store::{ConfiguredStore, FleetNode, NodeStatuses, RulesCheck, SecretCheck};
 
 /// How long to wait for the store before the start fails, or continues without it.
 const FIRST_CONTACT_TIMEOUT: Span = Span::from_secs(2);
@@ -89,7 +89,8 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
     info!(store = %url, "buckets are shared");
     let fleet = Fleet::new(store, fleet, clock.clone());
     let secret_check = SecretCheck::new(&keys, secret);
-    let node = FleetNode { fleet, secret_check, rules_check: RulesCheck::default(), clock: clock.clone() };
+    let (rules_check, node_statuses) = (RulesCheck::default(), NodeStatuses::default());
+    let node = FleetNode { fleet, secret_check, rules_check, node_statuses, clock: clock.clone() };
     Ok(OpenedStore { store: ConfiguredStore::Shared(Box::new(node)), keys, clock, journal: None })
 }
 

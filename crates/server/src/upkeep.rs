@@ -58,6 +58,7 @@ impl Upkeep {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
         let throttle = LogThrottle::by_the_minute();
+        let fleet_nodes = self.control_plane.fleet_nodes();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
@@ -66,6 +67,7 @@ impl Upkeep {
                     self.check_secret(&throttle).await;
                     self.compare_rules(&throttle).await;
                     self.check_durability(&throttle);
+                    fleet_nodes.exchange().await;
                     if let Some(traffic) = &self.parts.traffic {
                         traffic.exchange_reports(self.parts.engine.store()).await;
                     }

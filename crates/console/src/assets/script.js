@@ -3,6 +3,10 @@
 
 const main = document.getElementById("main");
 
+// On a phone the places are a row that may be wider than the window: the present one is seen.
+const present = document.querySelector("nav [aria-current]");
+if (present) present.parentElement.scrollLeft = present.offsetLeft - (present.parentElement.clientWidth - present.offsetWidth) / 2;
+
 // Fragments ------------------------------------------------------------------------------------------------------------
 
 /** Calls `run` once the caller has been quiet for a moment; only the last answer counts. */

@@ -14,7 +14,8 @@ use crate::parts::{Confirmed, badge, changes, client_link, empty, heading, more,
 use crate::response::PageResponse;
 
 const PAGE_LENGTH: &str = "30";
-const KINDS: [&str; 9] = ["rule", "override", "client", "plan", "grant", "token", "key", "mode", "rule_mode"];
+const KINDS: [&str; 11] =
+    ["rule", "override", "client", "plan", "grant", "token", "key", "mode", "rule_mode", "webhook", "penalty"];
 
 pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageResult {
     let names = ["namespace", "kind", "id", "author"];

@@ -1,5 +1,7 @@
 //! Everything that one client meets: its entry, every rule with what is left, overrides, quotas, recent decisions.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
@@ -21,18 +23,20 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
     let entry = api.find(&url(&format!("/v1/clients/{}", encoded(key)), &[("namespace", namespace)])).await;
     let entry = entry.unwrap_or_default();
     let is_digest = is_digest(key);
-    let states = if is_digest { Ok(Vec::new()) } else { states(operator, namespace, key).await };
+    let none = ClientStates { rules: Vec::new(), untried: 0 };
+    let states = if is_digest { Ok(none) } else { states(operator, namespace, key).await };
     let held = api.find(&of_client("/v1/overrides")).await.unwrap_or_default();
     let quotas = api.find(&of_client("/v1/usage")).await.unwrap_or_default();
     let now_ms = call.now_ms();
     let back = format!("client:{key}");
     let rules: Vec<&str> = match &states {
-        Ok(states) => states.iter().map(|rule| text(rule, "name")).collect(),
+        Ok(states) => states.rules.iter().map(|rule| text(rule, "name")).collect(),
         Err(_) => Vec::new(),
     };
+    let untried = states.as_ref().map_or(0, |states| states.untried);
     let explain = url("/console/explain", &[("namespace", namespace), ("request", &format!("client_key={key}"))]);
     let actions = html! {
-        @if !is_digest { a class="button" href=(explain) { "Explain a request" } }
+        @if !is_digest { a class="button" href=(explain.as_str()) { "Explain a request" } }
         @if operator.may("operator") && !is_digest {
             (overrides::grant_form(operator, namespace, key, &rules, &back))
             (traffic::reset_form(operator, namespace, key, &rules, &back))
@@ -48,8 +52,11 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
             h2 { "Rules that it meets" }
             @match &states {
                 Err(problem) => { (trouble(problem)) }
-                Ok(states) if states.is_empty() => { p class="dim" { "No rule is kept for this client. Rules of other keys, such as addresses, may still apply to its requests." } }
-                Ok(states) => { (state_table(namespace, states)) }
+                Ok(states) if states.rules.is_empty() => { p class="dim" { "No rule is kept for this client. Rules of other keys, such as addresses, may still apply to its requests." } }
+                Ok(states) => { (state_table(namespace, &states.rules)) }
+            }
+            @if untried > 0 {
+                p class="dim" { (grouped(untried as u64)) " more endpoints of rules were not tried: " a href=(explain.as_str()) { "explain a request" } " to see what it meets there." }
             }
         } }
         section {
@@ -88,23 +95,34 @@ fn about(namespace: &str, key: &str, entry: &Value) -> Markup {
     }
 }
 
-/// What each rule that is kept for the client has left. A request without an endpoint meets few rules, so each rule's own
-/// endpoint is tried too.
-async fn states(operator: &Operator<'_>, namespace: &str, key: &str) -> Result<Vec<Value>, CallProblem> {
+/// What rules have left for the client.
+struct ClientStates {
+    rules: Vec<Value>,
+    /// Endpoints of rules that were not tried.
+    untried: usize,
+}
+
+/// What each rule that is kept for the client has left. A request without an endpoint meets few rules, so the endpoints of
+/// rules are tried too: first of those that decided about the client lately.
+async fn states(operator: &Operator<'_>, namespace: &str, key: &str) -> Result<ClientStates, CallProblem> {
     let first = explain(operator, namespace, key, "").await?;
-    let mut states: Vec<Value> = applied(&first).cloned().collect();
-    let mut endpoints: Vec<String> = list(&first, "rules").iter().filter_map(sample_endpoint).collect();
+    let lately = url("/v1/decisions", &[("namespace", namespace), ("client", key), ("limit", "50")]);
+    let lately = operator.api.find(&lately).await.unwrap_or_default();
+    let lately: BTreeSet<&str> = list(&lately, "decisions").iter().map(|decision| text(decision, "rule")).collect();
+    let mut rules: Vec<Value> = applied(&first).cloned().collect();
+    let sample = |rule: &Value| Some((!lately.contains(text(rule, "name")), sample_endpoint(rule)?));
+    let mut endpoints: Vec<(bool, String)> = list(&first, "rules").iter().filter_map(sample).collect();
     endpoints.sort();
-    endpoints.dedup();
-    for endpoint in endpoints.iter().take(ENDPOINTS_MAX) {
+    endpoints.dedup_by(|later, first| later.1 == first.1);
+    for (_, endpoint) in endpoints.iter().take(ENDPOINTS_MAX) {
         let Ok(more) = explain(operator, namespace, key, endpoint).await else { continue };
         for rule in applied(&more) {
-            if !states.iter().any(|known| text(known, "name") == text(rule, "name")) {
-                states.push(rule.clone());
+            if !rules.iter().any(|known| text(known, "name") == text(rule, "name")) {
+                rules.push(rule.clone());
             }
         }
     }
-    Ok(states)
+    Ok(ClientStates { rules, untried: endpoints.len().saturating_sub(ENDPOINTS_MAX) })
 }
 
 /// Endpoints that are tried.
@@ -135,20 +153,20 @@ fn state_table(namespace: &str, states: &[Value]) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label="Rules" {
             table class="list" {
-                thead { tr { th { "Rule" } th { "Limit" } th class="wide" { "Used" } th class="number" { "Left" } th { "State" } } }
+                thead { tr { th { "Rule" } th { "State" } th class="number" { "Left" } th { "Limit" } th class="wide" { "Used" } } }
                 tbody {
                     @for rule in states {
                         @let (used, left) = (count(rule, "used_before"), count(rule, "remaining_before"));
                         @let is_full = rule.get("allowed") == Some(&Value::Bool(false));
                         tr {
                             td { (rule_link(namespace, text(rule, "name"))) @if member(rule, "override").is_object() { " " (badge("override")) } }
-                            td { (limit_words(rule)) }
-                            td { @if !is_true(rule, "unlimited") { (meter(used, used + left, if is_full { "bad" } else { "good" })) span class="dim" { (grouped(used)) " used" } } }
-                            td class="number" { @if is_true(rule, "unlimited") { "unlimited" } @else { (grouped(left)) } }
                             td {
                                 (badge(if !is_full { "ok" } else if text(rule, "mode") == "shadow" { "would deny" } else { "denied" }))
                                 @if is_full { " " span class="dim" { "again in " (duration(count(rule, "retry_after_ms"))) } }
                             }
+                            td class="number" { @if is_true(rule, "unlimited") { "unlimited" } @else { (grouped(left)) } }
+                            td class="number-words" { (limit_words(rule)) }
+                            td { @if !is_true(rule, "unlimited") { (meter(used, used + left, if is_full { "bad" } else { "good" })) span class="dim" { (grouped(used)) " used" } } }
                         }
                     }
                 }

@@ -12,25 +12,25 @@ use crate::page_call::PageCall;
 use crate::parameters::{encoded, url};
 use crate::parts::{badge, client_link, heading, rule_link};
 
-/// A table of decisions.
-pub(super) fn table(decisions: &Value, now_ms: u64) -> Markup {
+/// A table of decisions; without the client where all are of one.
+pub(super) fn table(decisions: &Value, now_ms: u64, with_client: bool) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label="Decisions" {
             table class="list" {
-                thead { tr { th { "When" } th { "Outcome" } th { "Client" } th { "Rule" } th class="number" { "Used" } th class="number" { "Retry after" } } }
-                tbody { @for decision in list(decisions, "decisions") { (row(decision, now_ms)) } }
+                thead { tr { th { "When" } th { "Outcome" } @if with_client { th { "Client" } } th { "Rule" } th class="number" { "Used" } th class="number" { "Retry after" } } }
+                tbody { @for decision in list(decisions, "decisions") { (row(decision, now_ms, with_client)) } }
             }
         }
     }
 }
 
-fn row(decision: &Value, now_ms: u64) -> Markup {
+fn row(decision: &Value, now_ms: u64, with_client: bool) -> Markup {
     let namespace = text(decision, "namespace");
     html! {
         tr {
             td { a href=(url("/console/decision", &[("id", text(decision, "decision_id"))])) { (when(text(decision, "at"), now_ms)) } }
             td { (badge(outcome(decision))) }
-            td { (client_link(namespace, text(decision, "client"))) }
+            @if with_client { td { (client_link(namespace, text(decision, "client"))) } }
             td { @if !text(decision, "rule").is_empty() { (rule_link(namespace, text(decision, "rule"))) } }
             td class="number" { @if let Some(used) = number(decision, "used") { (grouped(used)) span class="dim" { " / " (grouped(count(decision, "capacity"))) } } }
             td class="number" { (retry_after(decision)) }

@@ -10,9 +10,11 @@ mod explain;
 mod explain_request;
 mod help;
 mod mode;
+mod nodes;
 mod overrides;
 mod overview;
 mod penalties;
+mod preview;
 mod rule;
 mod rule_edit;
 mod rule_text;
@@ -24,13 +26,14 @@ mod traffic;
 mod webhooks;
 mod what_if;
 
-use maud::Markup;
+use maud::{Markup, html};
 
 use crate::api::CallProblem;
-use crate::layout::Framed;
+use crate::layout::{Framed, NavigationEntry};
 use crate::operator::Operator;
 use crate::page_call::PageCall;
-use crate::response::PageResponse;
+use crate::parts::{heading, trouble};
+use crate::response::{PageResponse, problem_title};
 
 /// What a page is made of, or why it cannot be shown.
 pub(crate) type PageResult = Result<PageResponse, CallProblem>;
@@ -52,8 +55,20 @@ pub(crate) async fn respond(call: &PageCall<'_>) -> PageResponse {
     match page {
         Ok(page) => page,
         Err(problem) if problem.status == 401 => sign_in::required(call, &problem),
-        Err(problem) => PageResponse::problem(&problem),
+        Err(problem) => problem_page(call, &operator, &problem),
     }
+}
+
+/// A page that cannot be shown, or a change that was refused: what is wrong, inside the frame.
+fn problem_page(call: &PageCall<'_>, operator: &Operator<'_>, problem: &CallProblem) -> PageResponse {
+    let title = problem_title(problem);
+    let body = html! {
+        (heading(title, html! {}, html! {}))
+        (trouble(problem))
+        @if call.is_change { p { "Nothing was changed. Go back in the browser: the form still has what you typed." } }
+    };
+    let page = Framed { title, section: NavigationEntry::None, live: None, done: "", body };
+    PageResponse::of(page.markup(operator)).status(problem.status)
 }
 
 async fn read(call: &PageCall<'_>, operator: &Operator<'_>) -> PageResult {
@@ -70,6 +85,7 @@ async fn read(call: &PageCall<'_>, operator: &Operator<'_>) -> PageResult {
         "/console/audit" => audit::show(call, operator).await,
         "/console/generation" => audit::generation(call, operator).await,
         "/console/access" => access::show(call, operator).await,
+        nodes::PATH => nodes::show(call, operator).await,
         "/console/system" => system::show(call, operator).await,
         "/console/search" => search::show(call, operator).await,
         "/console/data-api" => data_api::show(operator),
@@ -94,6 +110,7 @@ async fn change(call: &PageCall<'_>, operator: &Operator<'_>) -> PageResult {
         "/console/webhook" => webhooks::create(call, operator).await,
         "/console/webhook/test" => webhooks::test(call, operator).await,
         "/console/webhook/delete" => webhooks::delete(call, operator).await,
+        "/console/data-api/try" => data_api::try_operation(call, operator).await,
         "/console/penalty/lift" => penalties::lift(call, operator).await,
         "/console/client/save" => client::save(call, operator).await,
         "/console/audit/revert" => audit::revert(call, operator).await,
@@ -111,6 +128,7 @@ pub(crate) async fn live(call: &PageCall<'_>) -> Option<Vec<(&'static str, Marku
     let operator = call.operator().await.ok()?;
     match call.query.get("page") {
         "overview" => Some(overview::live(call, &operator).await),
+        "nodes" => Some(nodes::live(call, &operator).await),
         "rule" => Some(rule::live(call, &operator).await),
         _ => None,
     }

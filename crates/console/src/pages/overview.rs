@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{PageResult, framed, mode, system, traffic};
+use super::{PageResult, framed, mode, nodes, penalties, system, traffic};
 use crate::api::CallProblem;
 use crate::format::{grouped, short, when};
 use crate::json::{count, is_true, list, member, text};
@@ -11,7 +11,7 @@ use crate::layout::{Framed, NavigationEntry};
 use crate::operator::Operator;
 use crate::page_call::PageCall;
 use crate::parameters::url;
-use crate::parts::{badge, client_link, empty, heading, rule_link};
+use crate::parts::{badge, client_link, database_badge, empty, heading, rule_link};
 
 const WINDOWS: [(&str, &str); 4] = [("1m", "1 min"), ("5m", "5 min"), ("15m", "15 min"), ("1h", "1 h")];
 
@@ -28,13 +28,15 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
     };
     let overview = operator.api.get(&overview_url(call)).await;
     let switch = operator.api.find("/v1/mode").await.unwrap_or_default();
+    let fleet = operator.api.find("/v1/nodes").await.unwrap_or_default();
     let about = html! { "What is limited now" @if !namespace.is_empty() { " in " code { (namespace) } } ", by which rule, and whom." };
     let live = url("/console/live", &[("page", "overview"), ("window", window), ("namespace", namespace)]);
     let body = html! {
         (heading("Overview", about, links))
         (system::trouble_of(&status))
-        div class="cards" { (mode::card(operator, &switch, now_ms)) div id="numbers" class="contents" { (numbers(call, &overview, &status)) } }
+        div class="cards" { (mode::card(operator, &switch, now_ms)) div id="numbers" class="contents" { (numbers(call, &overview, &status, &fleet)) } }
         div id="traffic" class="stack" { (traffic_of(operator, &overview, now_ms).await) }
+        (penalties::section(operator, namespace, now_ms).await)
     };
     framed(
         operator,
@@ -52,7 +54,8 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
 pub(super) async fn live(call: &PageCall<'_>, operator: &Operator<'_>) -> Vec<(&'static str, Markup)> {
     let status = operator.api.find("/v1/status").await.unwrap_or_default();
     let overview = operator.api.get(&overview_url(call)).await;
-    let numbers = numbers(call, &overview, &status);
+    let fleet = operator.api.find("/v1/nodes").await.unwrap_or_default();
+    let numbers = numbers(call, &overview, &status, &fleet);
     vec![("numbers", numbers), ("traffic", traffic_of(operator, &overview, call.now_ms()).await)]
 }
 
@@ -65,8 +68,8 @@ fn overview_url(call: &PageCall<'_>) -> String {
 }
 
 /// The cards.
-fn numbers(call: &PageCall<'_>, overview: &Result<Value, CallProblem>, status: &Value) -> Markup {
-    let Ok(overview) = overview else { return system_card(status, &Value::Null) };
+fn numbers(call: &PageCall<'_>, overview: &Result<Value, CallProblem>, status: &Value, fleet: &Value) -> Markup {
+    let Ok(overview) = overview else { return system_card(status, fleet) };
     let limited = count(overview, "limited_now");
     html! {
         section class="card" aria-label="Limited now" {
@@ -82,19 +85,18 @@ fn numbers(call: &PageCall<'_>, overview: &Result<Value, CallProblem>, status: &
                 p class="dim" { (short(total)) " in " (WINDOWS.iter().find(|(own, _)| *own == window(call)).map_or("", |(_, name)| name)) }
             }
         }
-        (system_card(status, overview))
+        (system_card(status, fleet))
     }
 }
 
 /// Store, database, nodes and generation, each as one line.
-fn system_card(status: &Value, overview: &Value) -> Markup {
-    let nodes = list(overview, "nodes");
+fn system_card(status: &Value, fleet: &Value) -> Markup {
     html! {
         section class="card lines" aria-label="System" {
             p { span class="dim" { "Store " } @if list(status, "store").is_empty() { "memory" } @for server in list(status, "store") { (badge(text(server, "state"))) } }
-            p { span class="dim" { "Database " } (badge(text(status, "database.state"))) }
+            p { span class="dim" { "Database " } (database_badge(text(status, "database.state"))) }
             p { span class="dim" { "Generation " } (count(status, "serving")) }
-            p { span class="dim" { "Nodes " } (nodes.len().max(1)) @if nodes.iter().any(|node| is_true(node, "missing")) { " " (badge("away")) } }
+            p { span class="dim" { "Nodes " } span { (nodes::counted(fleet)) } }
         }
     }
 }
@@ -114,7 +116,7 @@ async fn traffic_of(operator: &Operator<'_>, overview: &Result<Value, CallProble
     let (newly, denied, shadow) =
         (list(overview, "newly_denied"), list(overview, "top_denied"), list(overview, "shadow_denied"));
     html! {
-        (traffic::chart("Requests", member(overview, "series"), None))
+        (traffic::chart("Requests", member(overview, "series"), None, "No request was decided in that time."))
         section {
             h2 { "Newly refused" }
             @if newly.is_empty() {
@@ -131,7 +133,7 @@ async fn traffic_of(operator: &Operator<'_>, overview: &Result<Value, CallProble
                 @if denied.is_empty() { p class="dim" { "No client was refused lately." } } @else { (offender_table(denied)) }
             }
             @if !shadow.is_empty() { section { h2 { "Would be refused (shadow)" } (offender_table(shadow)) } }
-            @if !list(overview, "closest").is_empty() { section { h2 { "Closest to a limit" } (traffic::closest_table(member(overview, "closest"))) } }
+            @if !list(overview, "closest").is_empty() { section { h2 { "Closest to a limit" } (traffic::closest_table(member(overview, "closest"), true)) } }
             @if list(overview, "nodes").len() > 1 { (node_section(overview, now_ms)) }
         }
     }
@@ -179,6 +181,7 @@ fn node_section(overview: &Value, now_ms: u64) -> Markup {
     html! {
         section {
             h2 { "Nodes" }
+            p { a href=(nodes::PATH) { "Stores, breakers, modes and generations of all nodes" } }
             div class="scroll" tabindex="0" role="region" aria-label="Nodes" {
                 table class="list" {
                     thead { tr { th { "Node" } th class="number" { "Allowed/s" } th class="number" { "Denied/s" } th { "Heard of" } } }
@@ -205,7 +208,7 @@ async fn without_analytics(operator: &Operator<'_>, problem: &CallProblem, now_m
         (traffic::no_analytics(problem))
         section {
             h2 { "Refused lately" }
-            @if list(&violations, "violations").is_empty() { p class="dim" { "Nothing was refused." } } @else { (traffic::violation_table(&violations, now_ms)) }
+            @if list(&violations, "violations").is_empty() { p class="dim" { "Nothing was refused." } } @else { (traffic::violation_table(&violations, now_ms, true)) }
         }
     }
 }

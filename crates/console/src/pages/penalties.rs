@@ -9,7 +9,7 @@ use crate::json::{list, text};
 use crate::operator::Operator;
 use crate::page_call::PageCall;
 use crate::parameters::{encoded, url};
-use crate::parts::{Confirmed, rule_link};
+use crate::parts::{Confirmed, client_link, rule_link};
 
 /// The penalties of a client; nothing where it has none.
 pub(super) async fn of_client(operator: &Operator<'_>, namespace: &str, key: &str, now_ms: u64, back: &str) -> Markup {
@@ -23,6 +23,39 @@ pub(super) async fn of_client(operator: &Operator<'_>, namespace: &str, key: &st
                     ": since " (when(text(penalty, "begun_at"), now_ms)) ", until " (when(text(penalty, "ends_at"), now_ms)) "."
                 }
                 @if operator.may("operator") { (lift_form(operator, penalty, back)) }
+            }
+        }
+    }
+}
+
+/// Penalties that the overview shows.
+const SHOWN: &str = "20";
+
+/// Every client that is refused altogether now; nothing where there is none.
+pub(super) async fn section(operator: &Operator<'_>, namespace: &str, now_ms: u64) -> Markup {
+    let asked = url("/v1/penalties", &[("namespace", namespace), ("limit", SHOWN)]);
+    let penalties = operator.api.find(&asked).await.unwrap_or_default();
+    html! {
+        @if !list(&penalties, "penalties").is_empty() {
+            section {
+                h2 { "Refused altogether (penalties)" }
+                div class="scroll" tabindex="0" role="region" aria-label="Penalties" {
+                    table class="list" {
+                        thead { tr { th { "Client" } th { "Rule" } th { "Since" } th { "Until" } th { span class="hidden" { "Actions" } } } }
+                        tbody {
+                            @for penalty in list(&penalties, "penalties") {
+                                @let (own, client) = (text(penalty, "namespace"), text(penalty, "client_key"));
+                                tr {
+                                    td { (client_link(own, client)) }
+                                    td { (rule_link(own, text(penalty, "rule_id"))) }
+                                    td { (when(text(penalty, "begun_at"), now_ms)) }
+                                    td { (when(text(penalty, "ends_at"), now_ms)) }
+                                    td { @if operator.may("operator") { (lift_form(operator, penalty, &format!("client:{client}"))) } }
+                                }
+                            }
+                        }
+                    }
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 use super::rule_text::{only_rule, text_of};
-use super::{PageResult, framed, traffic};
+use super::{PageResult, framed, preview};
 use crate::api::{CallProblem, OperatorCall};
 use crate::json::{list, member, number, text};
 use crate::layout::{Framed, NavigationEntry, form_token};
@@ -121,10 +121,7 @@ pub(super) async fn review(call: &PageCall<'_>, operator: &Operator<'_>) -> Page
             return page.map(|page| page.status(problem.status));
         }
     };
-    let preview = match only_rule(form.source) {
-        Some((name, document)) => traffic::preview(operator, form.namespace, &name, &Value::Object(document)).await,
-        None => html! {},
-    };
+    let preview = preview::of_changes(operator, form.namespace, list(&outcome, "changes")).await;
     let about = html! { "Nothing is written yet." };
     let body = html! {
         (heading("Review the change", about, html! {}))

@@ -56,7 +56,7 @@ fn table(rules: &Value, filter: &[(&str, &str)]) -> Markup {
         } @else {
             div class="scroll" tabindex="0" role="region" aria-label="Rules" {
                 table class="list" {
-                    thead { tr { th { "Rule" } th { "Limit" } th { "For each" } th { "Requests" } th { "Mode" } th { "Source" } } }
+                    thead { tr { th { "Rule" } th { "Mode" } th { "Limit" } th { "For each" } th { "Requests" } th { "Source" } } }
                     tbody { @for rule in list(rules, "rules") { (row(rule)) } }
                 }
             }
@@ -74,10 +74,10 @@ fn row(rule: &Value) -> Markup {
                 @if namespace != "default" { div class="dim" { (namespace) } }
                 @if !text(rule, "name").is_empty() { div class="dim" { (text(rule, "name")) } }
             }
+            td { (badge(mode(rule))) }
             td class="number-words" { (limit_words(rule)) }
             td { code { (key_words(rule)) } }
-            td { (match_words(rule)) }
-            td { (badge(mode(rule))) }
+            td class="words" { (match_words(rule)) }
             td { (badge(text(rule, "source"))) @if let Some(file) = location.rsplit('/').next().filter(|file| !file.is_empty()) { " " span class="dim" title=(location) { (file) } } }
         }
     }

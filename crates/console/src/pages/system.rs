@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{PageResult, framed, webhooks};
+use super::{PageResult, framed, nodes, webhooks};
 use crate::format::{grouped, when};
 use crate::json::{count, list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry};
@@ -17,6 +17,7 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
     let status = operator.api.get("/v1/status").await?;
     let asked = url("/v1/namespaces", &[("limit", "100"), ("cursor", call.query.get("cursor"))]);
     let namespaces = operator.api.find(&asked).await.unwrap_or_default();
+    let fleet = operator.api.find("/v1/nodes").await.unwrap_or_default();
     let plans = operator.api.find("/v1/plans").await.unwrap_or_default();
     let body = html! {
         (heading("System", html! { "Node " code { (text(&status, "node")) } "." }, html! {}))
@@ -33,7 +34,7 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
                     dt { "Metrics" } dd { a href="/metrics" { "/metrics" } ", " a href="/ready" { "/ready" } }
                 }
             }
-            (nodes(&status, call.now_ms()))
+            (nodes::card(&fleet))
         }
         section {
             h2 { "Namespaces" }
@@ -80,28 +81,6 @@ pub(super) fn trouble_of(status: &Value) -> Markup {
             div class="note warn" role="alert" {
                 p { strong { (rows.len()) " rows of the database cannot be used:" } }
                 ul { @for row in rows { li { (text(row, "kind")) " " code { (text(row, "id")) } " in " (text(row, "namespace")) ": " (text(row, "reason")) } } }
-            }
-        }
-    }
-}
-
-fn nodes(status: &Value, now_ms: u64) -> Markup {
-    html! {
-        @if !list(status, "nodes").is_empty() {
-            section class="card" {
-                h2 { "Nodes" }
-                table class="list" {
-                    thead { tr { th { "Node" } th class="number" { "Generation" } th { "Heard of" } } }
-                    tbody {
-                        @for node in list(status, "nodes") {
-                            tr {
-                                td { code { (text(node, "node")) } }
-                                td class="number" { (count(node, "generation")) }
-                                td { (when(text(node, "seen_at"), now_ms)) }
-                            }
-                        }
-                    }
-                }
             }
         }
     }

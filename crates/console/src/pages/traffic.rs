@@ -1,9 +1,10 @@
 //! Traffic of rules and clients: what several pages show of it.
 
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::decision;
+use super::rules::mode;
 use crate::api::CallProblem;
 use crate::chart::{BarSeries, Chart, meter};
 use crate::format::{duration_ns, grouped, millis, when};
@@ -18,8 +19,14 @@ const BARS: usize = 120;
 /// Ranges that are recorded, and what they are called.
 pub(super) const RANGES: [(&str, &str); 3] = [("1h", "Last hour"), ("1d", "Last day"), ("30d", "Last 30 days")];
 
-/// A chart of a series of the API. `limit` is in units per step of the series.
-pub(super) fn chart(title: &str, series: &Value, limit: Option<(u64, &str)>) -> Markup {
+/// A chart of a series of the API, or these words if nothing is in it. `limit` is in units per step of the series.
+pub(super) fn chart(title: &str, series: &Value, limit: Option<(u64, &str)>, without: &str) -> Markup {
+    let is_empty = ["allowed", "denied", "shadow_denied"]
+        .iter()
+        .all(|name| list(series, name).iter().all(|value| value.as_u64().unwrap_or(0) == 0));
+    if is_empty {
+        return html! { figure class="chart bare" { figcaption { span class="title" { (title) } } p class="dim" { (without) } } };
+    }
     let step_seconds = count(series, "step_seconds").max(1);
     let steps = list(series, "allowed").len();
     let group = steps.div_ceil(BARS).max(1);
@@ -75,6 +82,7 @@ pub(super) async fn of_rule(
     };
     let (closest, denied) =
         (api.find(&top("closest")).await.unwrap_or_default(), api.find(&top("denied")).await.unwrap_or_default());
+    let shadow = api.find(&top("shadow_denied")).await.unwrap_or_default();
     let refused =
         url("/v1/decisions", &[("namespace", namespace), ("rule", id), ("allowed", "false"), ("limit", "12")]);
     let refused = api.find(&refused).await.unwrap_or_default();
@@ -84,7 +92,7 @@ pub(super) async fn of_rule(
             Err(problem) => { (no_analytics(problem)) }
             Ok(series) => {
                 @let limit = limit_of_step(rule, series).filter(|_| is_shared).map(|units| (units, "limit"));
-                (chart(range_name(range), series, limit))
+                (chart(&format!("Requests, {}", range_name(range).to_lowercase()), series, limit, "No request met this rule in that time, as far as this node recorded."))
                 (range_links(call, range, &[("namespace", namespace), ("id", id)], "/console/rule"))
             }
         }
@@ -92,21 +100,35 @@ pub(super) async fn of_rule(
             section {
                 h2 { "Closest to the limit" }
                 @if list(&closest, "items").is_empty() { p class="dim" { "No client was seen lately." } }
-                @else { (closest_table(member(&closest, "items"))) }
+                @else { (closest_table(member(&closest, "items"), false)) }
             }
-            section {
-                h2 { "Refused most" }
-                @if list(&denied, "items").is_empty() { p class="dim" { "No client was refused lately." } }
-                @else { (limited_table(operator, list(&denied, "items"), now_ms, false)) }
+            @if !list(&shadow, "items").is_empty() {
+                section {
+                    h2 { "Would be refused most (shadow)" }
+                    (limited_table(operator, list(&shadow, "items"), now_ms, false))
+                }
+            }
+            @if list(&shadow, "items").is_empty() || !list(&denied, "items").is_empty() {
+                section {
+                    h2 { "Refused most" }
+                    @if list(&denied, "items").is_empty() { p class="dim" { "No client was refused lately." } }
+                    @else { (limited_table(operator, list(&denied, "items"), now_ms, false)) }
+                }
             }
         }
         section {
             h2 { "Recent refusals" }
-            @if list(&refused, "decisions").is_empty() { p class="dim" { "None that is remembered." } }
-            @else { (decision::table(&refused, now_ms)) }
+            @if list(&refused, "decisions").is_empty() {
+                p class="dim" { @if mode(rule) == "shadow" { "A rule in shadow mode refuses nothing." } @else { "None that is remembered." } }
+            }
+            @else { (decision::table(&refused, now_ms, true)) }
         }
     }
 }
+
+/// Of most clients no counts over time are kept: only of the heaviest of each rule.
+const NO_SERIES: &str = "No counts over time are kept of this client: they begin with its eighth request, if it is among the \
+    heaviest clients of a rule. What its rules have left, and its recent decisions, stand below all the same.";
 
 /// A client over time.
 pub(super) async fn of_client(operator: &Operator<'_>, call: &PageCall<'_>, namespace: &str, key: &str) -> Markup {
@@ -116,7 +138,7 @@ pub(super) async fn of_client(operator: &Operator<'_>, call: &PageCall<'_>, name
         Err(problem) => no_analytics(&problem),
         Ok(series) => html! {
             div {
-                (chart(range_name(range), &series, None))
+                (chart(&format!("Requests, {}", range_name(range).to_lowercase()), &series, None, NO_SERIES))
                 (range_links(call, range, &[("namespace", namespace), ("key", key)], "/console/client"))
             }
         },
@@ -133,10 +155,10 @@ pub(super) async fn decisions_of_client(operator: &Operator<'_>, namespace: &str
         section {
             h2 { "Recent decisions" }
             @if list(&decisions, "decisions").is_empty() { p class="dim" { "None that is remembered." } }
-            @else { (decision::table(&decisions, now_ms)) }
+            @else { (decision::table(&decisions, now_ms, false)) }
         }
         @if !list(&violations, "violations").is_empty() {
-            section { h2 { "Refusals by the minute" } (violation_table(&violations, now_ms)) }
+            section { h2 { "Refusals by the minute" } (violation_table(&violations, now_ms, false)) }
         }
     }
 }
@@ -204,15 +226,17 @@ fn what_if_link(namespace: &str, rule: &str) -> Markup {
 }
 
 /// Clients by how much of the limit they use.
-pub(super) fn closest_table(items: &Value) -> Markup {
+pub(super) fn closest_table(items: &Value, with_rule: bool) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label="Closest clients" {
             table class="list" {
-                thead { tr { th { "Client" } th class="wide" { "Used" } th class="number" { "Of" } } }
+                thead { tr { th { "Client" } @if with_rule { th { "Rule" } } th class="wide" { "Used" } th class="number" { "Of" } } }
                 tbody {
                     @for item in items.as_array().into_iter().flatten() {
+                        @let namespace = text(item, "namespace");
                         tr {
-                            td { (client_link(text(item, "namespace"), text(item, "client"))) }
+                            td { (client_link(namespace, text(item, "client"))) }
+                            @if with_rule { td { (rule_link(namespace, text(item, "rule"))) } }
                             td { (share_meter(item)) span class="dim" { (grouped(count(item, "used"))) } }
                             td class="number" { (grouped(count(item, "limit"))) }
                         }
@@ -239,16 +263,16 @@ fn share_meter(item: &Value) -> Markup {
 }
 
 /// Refusals, by client, rule and minute.
-pub(super) fn violation_table(violations: &Value, now_ms: u64) -> Markup {
+pub(super) fn violation_table(violations: &Value, now_ms: u64, with_client: bool) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label="Refusals" {
             table class="list" {
-                thead { tr { th { "Client" } th { "Rule" } th { "Endpoint" } th class="number" { "Refused" } th { "Last" } } }
+                thead { tr { @if with_client { th { "Client" } } th { "Rule" } th { "Endpoint" } th class="number" { "Refused" } th { "Last" } } }
                 tbody {
                     @for row in list(violations, "violations") {
                         @let namespace = text(row, "namespace");
                         tr {
-                            td { (client_link(namespace, text(row, "client_key"))) }
+                            @if with_client { td { (client_link(namespace, text(row, "client_key"))) } }
                             td { (rule_link(namespace, text(row, "rule_id"))) @if is_true(row, "shadow") { " " (badge("shadow")) } }
                             td class="wrap" { code { (text(row, "endpoint")) } }
                             td class="number" { (grouped(count(row, "refused"))) }
@@ -259,75 +283,6 @@ pub(super) fn violation_table(violations: &Value, now_ms: u64) -> Markup {
             }
         }
     }
-}
-
-/// What a limit would have done in the last hour, above the button that saves it.
-pub(super) async fn preview(operator: &Operator<'_>, namespace: &str, id: &str, document: &Value) -> Markup {
-    let limit = member(document, "limit");
-    if !limit.is_object() {
-        return html! {};
-    }
-    match ask_preview(operator, namespace, id, limit, "1h").await {
-        Err(problem) if problem.status == 404 => html! {
-            p class="note" { "Nothing of this rule is recorded yet, so it cannot be tried on the last hour. In mode " code { "shadow" } " it counts without refusing." }
-        },
-        Err(problem) => html! { p class="note" { "It could not be tried on the last hour: " (problem.detail) } },
-        Ok(preview) => {
-            html! { section class="card" id="preview" { h2 { "In the last hour" } (effect(namespace, &preview)) } }
-        }
-    }
-}
-
-pub(super) async fn ask_preview(
-    operator: &Operator<'_>,
-    namespace: &str,
-    id: &str,
-    limit: &Value,
-    range: &str,
-) -> Result<Value, CallProblem> {
-    let known = ["requests", "window", "burst"]
-        .iter()
-        .filter_map(|name| limit.get(name).map(|value| ((*name).to_owned(), value.clone())));
-    let limit: Map<String, Value> = known.filter(|(_, value)| !value.is_null()).collect();
-    let body = json!({ "namespace": namespace, "rule": id, "limit": limit, "range": range });
-    operator.api.send("POST", "/v1/preview", &body).await
-}
-
-/// A preview in a sentence and by client.
-pub(super) fn effect(namespace: &str, preview: &Value) -> Markup {
-    let (requests, then) = (count(preview, "requests"), count(preview, "refused_then"));
-    html! {
-        p class="sentence" { strong { (text(preview, "summary")) } }
-        dl class="facts" {
-            dt { "Requests recorded" } dd { (grouped(requests)) " of " (grouped(count(preview, "clients"))) " clients" }
-            dt { "Refused then" } dd { (meter(then, requests, "bad")) (grouped(then)) }
-            dt { "Refused with this limit" } dd { (meter(count(preview, "refused_max"), requests, "bad")) (spread(preview)) }
-        }
-        @if count(preview, "unattributed") > 0 { p class="dim" { (grouped(count(preview, "unattributed"))) " requests of clients that are not known by name are left out." } }
-        @if !list(preview, "items").is_empty() {
-            div class="scroll" tabindex="0" role="region" aria-label="Effect by client" {
-                table class="list" {
-                    thead { tr { th { "Client" } th class="number" { "Requests" } th class="number" { "Refused then" } th class="number" { "With this limit" } } }
-                    tbody {
-                        @for item in list(preview, "items") {
-                            tr {
-                                td { (client_link(namespace, text(item, "client"))) }
-                                td class="number" { (grouped(count(item, "requests"))) }
-                                td class="number" { (grouped(count(item, "refused_then"))) }
-                                td class="number" { (spread(item)) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The least and the most that would be refused: records do not tell where in a step a request came.
-fn spread(effect: &Value) -> String {
-    let (least, most) = (count(effect, "refused_min"), count(effect, "refused_max"));
-    if least == most { grouped(least) } else { format!("{} to {}", grouped(least.min(most)), grouped(most.max(least))) }
 }
 
 /// The form that forgets what a client has used.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::PageResult;
 use crate::format::when;
-use crate::json::{list, member, plain, text};
+use crate::json::{count, list, member, plain, text};
 use crate::operator::Operator;
 use crate::page_call::PageCall;
 use crate::parameters::encoded;
@@ -45,14 +45,16 @@ fn card(operator: &Operator<'_>, webhook: &Value, deliveries: &Value, now_ms: u6
     let hidden = [("id", text(webhook, "webhook_id"))];
     html! {
         div class="card" {
-            p { strong { (text(webhook, "name")) } " " code { (text(webhook, "url")) } " " span class="dim" { (plain(member(webhook, "events"))) } }
-            @if !list(deliveries, "deliveries").is_empty() {
+            p { strong { (text(webhook, "name")) } " " code { (text(webhook, "url")) } " " span class="dim" { (events(webhook)) } }
+            @if list(deliveries, "deliveries").is_empty() { p class="dim" { "Nothing was sent to it in the last week. A test shows whether it is reached." } } @else {
                 table class="list" {
+                    thead { tr { th { "State" } th { "Event" } th { "Answer" } th { "Attempts" } th { "When" } } }
                     @for delivery in list(deliveries, "deliveries") {
                         tr {
                             td { (badge(text(delivery, "state"))) }
                             td { (text(delivery, "event")) }
-                            td { (plain(member(delivery, "status"))) " " (text(delivery, "error")) }
+                            td class="wrap" { (plain(member(delivery, "status"))) " " (text(delivery, "error")) }
+                            td { (attempts(delivery, now_ms)) }
                             td { (when(text(delivery, "updated_at"), now_ms)) }
                         }
                     }
@@ -64,6 +66,19 @@ fn card(operator: &Operator<'_>, webhook: &Value, deliveries: &Value, now_ms: u6
             }
         }
     }
+}
+
+fn events(webhook: &Value) -> String {
+    match plain(member(webhook, "events")) {
+        none if none.is_empty() => "all events".to_owned(),
+        named => named,
+    }
+}
+
+/// How often it was tried, and when again.
+fn attempts(delivery: &Value, now_ms: u64) -> Markup {
+    let (made, next) = (count(delivery, "attempts"), text(delivery, "next_at"));
+    html! { (made) @if made == 1 { " attempt" } @else { " attempts" } @if !next.is_empty() { ", again " (when(next, now_ms)) } }
 }
 
 pub(super) async fn create(call: &PageCall<'_>, operator: &Operator<'_>) -> PageResult {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::{PageResult, framed, traffic};
+use super::{PageResult, framed, preview, traffic};
 use crate::api::CallProblem;
 use crate::json::{list, member, number, plain, text};
 use crate::layout::{Framed, NavigationEntry};
@@ -26,7 +26,7 @@ pub(super) async fn show(call: &PageCall<'_>, operator: &Operator<'_>) -> PageRe
     let rule = operator.api.get(&url(&format!("/v1/rules/{}", encoded(id)), &[("namespace", namespace)])).await?;
     let now = number(&rule, "limit.requests").unwrap_or(0);
     let limit = wanted(call, &rule);
-    let effect = traffic::ask_preview(operator, namespace, id, &limit, traffic::range(call)).await;
+    let effect = preview::ask(operator, namespace, id, &limit, traffic::range(call)).await;
     let effect = effect_markup(namespace, &effect);
     if call.query.get("part") == "list" {
         return Ok(PageResponse::of(effect));
@@ -82,7 +82,7 @@ fn wanted(call: &PageCall<'_>, rule: &Value) -> Value {
 
 fn effect_markup(namespace: &str, effect: &Result<Value, CallProblem>) -> Markup {
     match effect {
-        Ok(preview) => traffic::effect(namespace, preview),
+        Ok(found) => preview::effect(namespace, found),
         Err(problem) if problem.status == 404 => empty(
             "Nothing is recorded of this rule.",
             html! { p { "As soon as requests meet it, they can be tried against other limits here." } },

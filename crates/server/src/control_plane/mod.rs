@@ -1,5 +1,6 @@
 //! The control plane of one server: the change feed of the database, admin tokens, and the enforcement mode.
 
+mod fleet_nodes;
 mod mode_file;
 mod open;
 
@@ -20,17 +21,17 @@ use tollgate_rules::RuleSpec;
 use tollgate_ruleset::Rule;
 use tracing::{debug, error};
 
+pub(crate) use self::fleet_nodes::FleetNodeSource;
 pub(crate) use self::mode_file::ModeFile;
 pub use self::open::with_password;
 pub(crate) use self::open::{FirstToken, open};
 
 use crate::rule_sources::{RulePublisher, RuleSourceState};
-use tollgate_admin::{DatabaseHealth, ModeScope, ModeState, ModeSwitch, NodeStatus, StoreServer};
+use tollgate_admin::{DatabaseHealth, ModeScope, ModeState, ModeSwitch, NodeStatus};
 use tollgate_config::Config;
 use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::api_keys::ApiKeys;
 use tollgate_service::store::ConfiguredStore;
-use tollgate_telemetry::ShardFigures;
 
 /// How often a mode that only this node knows is written to the database.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
@@ -66,6 +67,7 @@ pub(crate) struct ControlPlane {
     parts: Arc<ControlPlaneParts>,
     mode_file: ModeFile,
     name: String,
+    started_at: tollgate_control::Instant,
 }
 
 impl ControlPlane {
@@ -109,6 +111,7 @@ impl ControlPlane {
             first_token: None,
             feed: None,
             secret: Arc::default(),
+            started_at: parts.clock.wall().into(),
             parts: Arc::new(parts),
             mode_file,
             name: config.node_name(),
@@ -184,8 +187,6 @@ impl ControlPlane {
         let (feed, engine, name) = (self.feed.clone(), self.parts.engine.clone(), self.name.clone());
         let hidden_by = self.parts.publisher.clone();
         let status = move || {
-            let figures = engine.store().figures();
-            let server = |shard: ShardFigures| StoreServer { address: shard.address, state: shard.state.name() };
             let mut status = status(feed.as_deref(), engine.rules().number, name.clone());
             status.quarantined.extend(hidden_by.hidden().into_iter().map(|(namespace, id)| {
                 tollgate_admin::QuarantinedRow {
@@ -196,7 +197,7 @@ impl ControlPlane {
                 }
             }));
             NodeStatus {
-                store: figures.into_iter().flat_map(|figures| figures.shards).map(server).collect(),
+                store: fleet_nodes::servers(&engine),
                 file_errors: files.iter().filter_map(|file| file.borrow().error.clone()).collect(),
                 ..status
             }
@@ -214,16 +215,29 @@ impl ControlPlane {
             of_file.filter(in_plans).map(spec).collect()
         };
         let (publisher, mode_file) = (self.parts.publisher.clone(), self.mode_file.clone());
-        let plans = publisher.clone();
+        let (plans, fleet) = (publisher.clone(), self.fleet_nodes());
         tollgate_admin::NodeHooks {
             notify_nodes: Box::new(notify_nodes),
             status: Box::new(status),
+            nodes: Box::new(move || fleet.nodes()),
             file_plans: Box::new(move || plans.file_plans()),
             file_rules: Box::new(move || publisher.file_rules()),
             file_rule: Box::new(file_rule),
             persist_mode: Box::new(move |mode, since| {
                 mode_file.write(ModeState { mode, since, scope: ModeScope::Node })
             }),
+        }
+    }
+
+    /// The nodes of the fleet.
+    pub(crate) fn fleet_nodes(&self) -> FleetNodeSource {
+        FleetNodeSource {
+            feed: self.feed.clone(),
+            engine: self.parts.engine.clone(),
+            mode_switch: self.mode_switch.clone(),
+            clock: self.parts.clock.clone(),
+            name: self.name.clone(),
+            started_at: self.started_at,
         }
     }
 

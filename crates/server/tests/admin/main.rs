@@ -12,6 +12,7 @@ mod exchange;
 mod grants;
 mod history;
 mod modes;
+mod nodes;
 mod overrides;
 mod permissions;
 mod plans;

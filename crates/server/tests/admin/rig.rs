@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
-use tollgate_admin::{AdminAccess, AdminApp, AdminConfig, FileRule, ModeSwitch, NodeHooks, NodeStatus, OperatorPages};
+use tollgate_admin::{
+    AdminAccess, AdminApp, AdminConfig, FileRule, FleetNodeList, ModeSwitch, NodeHooks, NodeStatus, OperatorPages,
+};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, DatabaseUrl, Enforcement, Instant, TokenDraft};
 use tollgate_core::{Clock, ManualClock, Secret};
@@ -59,6 +61,7 @@ pub struct World {
     pub changed: AtomicUsize,
     pub files: Mutex<Arc<Vec<FileRule>>>,
     pub status: Mutex<NodeStatus>,
+    pub nodes: Mutex<FleetNodeList>,
     pub turned: Mutex<Vec<Enforcement>>,
     pub kept: Mutex<Vec<Enforcement>>,
 }
@@ -340,10 +343,11 @@ fn webhooks(control: Control, clock: &ManualClock) -> Webhooks {
 }
 
 fn node(world: &Arc<World>) -> NodeHooks {
-    let [changed, status, files, filed, kept] = std::array::from_fn(|_| world.clone());
+    let [changed, status, nodes, files, filed, kept] = std::array::from_fn(|_| world.clone());
     NodeHooks {
         notify_nodes: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
+        nodes: Box::new(move || nodes.nodes.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
         file_plans: Box::new(Arc::default),
         file_rule: Box::new(move |namespace, name| filed.rule(namespace, name).into_iter().collect()),

@@ -9,6 +9,7 @@ mod rig;
 mod log;
 mod monitoring;
 mod node;
+mod nodes;
 mod penalties;
 mod reservations;
 mod shared;

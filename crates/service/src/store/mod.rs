@@ -4,6 +4,7 @@
 
 mod figures;
 mod inspect;
+mod node_statuses;
 mod probe;
 mod rules_check;
 mod secret_check;
@@ -18,6 +19,7 @@ use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, 
 use tollgate_store_redis::{ChangeListener, RedisStore};
 
 pub use inspect::{Inspection, inspect};
+pub use node_statuses::{FleetStatuses, NodeStatuses};
 pub use probe::{ProbedShard, StoreProbe};
 pub use rules_check::{DifferingNodes, RulesCheck};
 pub use secret_check::{SecretAgreement, SecretCheck};
@@ -41,6 +43,8 @@ pub struct FleetNode {
     pub secret_check: SecretCheck,
     /// Checks that the other nodes use the same rules.
     pub rules_check: RulesCheck,
+    /// What the nodes tell of themselves.
+    pub node_statuses: NodeStatuses,
     /// The clock of the store.
     pub clock: Arc<dyn Clock>,
 }
@@ -103,6 +107,21 @@ impl ConfiguredStore {
         }
     }
 
+    /// Publishes what this node tells of itself, if the store is shared and it is time; call it every second.
+    pub async fn exchange_statuses(&self, own: impl FnOnce() -> String) {
+        if let ConfiguredStore::Shared(node) = self {
+            node.node_statuses.exchange(node.fleet.inner(), &*node.clock, own).await;
+        }
+    }
+
+    /// What the nodes of the fleet told of themselves; `None` if the store is in memory.
+    pub fn fleet_statuses(&self) -> Option<FleetStatuses> {
+        match self {
+            ConfiguredStore::Memory(_) => None,
+            ConfiguredStore::Shared(node) => Some(node.node_statuses.known()),
+        }
+    }
+
     /// Notifies the other nodes of changed rules.
     pub async fn notify_changed(&self) {
         if let ConfiguredStore::Shared(node) = self {
@@ -129,6 +148,7 @@ impl ConfiguredStore {
     pub async fn close(&self) {
         if let ConfiguredStore::Shared(node) = self {
             node.fleet.close().await;
+            node.node_statuses.withdraw(node.fleet.inner()).await;
             node.fleet.inner().close().await;
         }
     }

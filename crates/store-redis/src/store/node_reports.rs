@@ -2,14 +2,19 @@
 //!
 //! By the same commands as the rules of nodes, so that a node needs no other rights.
 
+use std::sync::Arc;
+
 use tollgate_core::Span;
 use tollgate_store::StoreError;
 
+use super::primary::Primary;
 use super::redis_store::{RedisStore, unavailable};
 use crate::client::slot::slot_of;
 
 /// The key of the reports: a sorted set of `NODE REPORT` by the second of the publication.
 const REPORTS_KEY: &[u8] = b"tg:{AAA}traffic";
+/// The key of what nodes tell of themselves, in the same form.
+const STATUSES_KEY: &[u8] = b"tg:{AAA}status";
 /// Expiry of the set without nodes.
 const REPORTS_TTL_MS: &[u8] = b"900000";
 /// A node that has not reported for so long is missing.
@@ -41,10 +46,36 @@ impl RedisStore {
     /// Longest report.
     pub const REPORT_BYTES_MAX: usize = 4096;
 
-    /// Publishes the report of this node, removes the previous one, and returns those of all nodes.
+    /// Publishes the report of this node, removes the previous one, and returns those of the other nodes.
     pub async fn publish_report(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeReport>, StoreError> {
+        self.publish_text(REPORTS_KEY, own, before).await
+    }
+
+    /// The same for what this node tells of itself.
+    pub async fn publish_status(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeReport>, StoreError> {
+        self.publish_text(STATUSES_KEY, own, before).await
+    }
+
+    /// The name of this node in what nodes tell, unlike that of any other.
+    pub fn node(&self) -> &str {
+        &self.context.config.node
+    }
+
+    /// Removes what this node told of itself: it stops.
+    pub async fn withdraw_status(&self, own: &str) -> Result<(), StoreError> {
+        let member = format!("{} {own}", self.context.config.node);
+        let command: [&[&[u8]]; 1] = [&[b"ZREM", STATUSES_KEY, member.as_bytes()]];
+        self.primary_of_nodes()?.pipeline(&command, self.context.config.connect_timeout).await.map(drop)
+    }
+
+    /// The server that holds what nodes tell.
+    fn primary_of_nodes(&self) -> Result<Arc<Primary>, StoreError> {
         let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
-        let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
+        self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))
+    }
+
+    async fn publish_text(&self, key: &[u8], own: &str, before: Option<&str>) -> Result<Vec<NodeReport>, StoreError> {
+        let primary = self.primary_of_nodes()?;
         let now = primary.store_time().ok_or_else(|| unavailable("the store's time is not known yet"))?;
         let seconds = now.nanos() / Span::SECOND.nanos();
         let member = |report: &str| format!("{} {report}", self.context.config.node);
@@ -52,11 +83,11 @@ impl RedisStore {
         let old = before.filter(|old| *old != own).map_or_else(|| "none".to_owned(), member);
         let gone = format!("({}", seconds.saturating_sub(GONE_AFTER_SECS));
         let commands: [&[&[u8]]; 5] = [
-            &[b"ZADD", REPORTS_KEY, score.as_bytes(), told.as_bytes()],
-            &[b"ZREM", REPORTS_KEY, old.as_bytes()],
-            &[b"ZREMRANGEBYSCORE", REPORTS_KEY, b"-inf", gone.as_bytes()],
-            &[b"PEXPIRE", REPORTS_KEY, REPORTS_TTL_MS],
-            &[b"ZRANGE", REPORTS_KEY, b"0", LAST, b"WITHSCORES"],
+            &[b"ZADD", key, score.as_bytes(), told.as_bytes()],
+            &[b"ZREM", key, old.as_bytes()],
+            &[b"ZREMRANGEBYSCORE", key, b"-inf", gone.as_bytes()],
+            &[b"PEXPIRE", key, REPORTS_TTL_MS],
+            &[b"ZRANGE", key, b"0", LAST, b"WITHSCORES"],
         ];
         let replies = primary.pipeline(&commands, self.context.config.connect_timeout).await?;
         let members = replies.last().and_then(|reply| reply.array());
@@ -69,7 +100,8 @@ impl RedisStore {
             let age = Span::from_secs(seconds.saturating_sub(at));
             Some(NodeReport { node: node.to_owned(), age, report: report.to_owned() })
         };
-        Ok(newest(texts.chunks(2).filter_map(read).collect()))
+        let own = |report: &NodeReport| report.node == self.context.config.node;
+        Ok(newest(texts.chunks(2).filter_map(read).filter(|report| !own(report)).collect()))
     }
 }
 

@@ -16,6 +16,10 @@ const PAGES = {
   history: "/console/audit",
   access: "/console/access",
   system: "/console/system",
+  nodes: "/console/nodes",
+  "light-client": "/console/client?key=user:newcomer",
+  "data-api": "/console/data-api",
+  "file-rule": "/console/rule?id=logins",
   docs: "/docs",
 };
 const WINDOWS = [
@@ -67,6 +71,14 @@ async function main() {
       await page.goto(address);
       const fullPage = !["docs", "overview"].includes(title) || name === "phone";
       await page.screenshot({ path: path.join(directory, `${title}-${name}.png`), fullPage });
+    }
+    if (wanted.length === 0 || wanted.includes("review")) {
+      await page.goto("/console/rule/edit?id=orders-per-user");
+      const source = page.getByLabel("Rule", { exact: true });
+      await source.fill((await source.inputValue()).replace("requests: 30", "requests: 3"));
+      await page.getByRole("button", { name: "Review the change" }).click();
+      await page.getByRole("heading", { name: "Review the change" }).waitFor();
+      await page.screenshot({ path: path.join(directory, `review-${name}.png`), fullPage: true });
     }
     if (problems.length > 0) throw new Error(problems.join("\n"));
     await context.close();

@@ -37,6 +37,12 @@ impl Server {
         Server { child, announced: said.join("\n"), urls, admin }
     }
 
+    /// The id of its process.
+    #[allow(dead_code, reason = "not every test binary ends servers elsewhere")]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// An admin command on the machine of this server, whose state directory is `state`.
     #[allow(dead_code, reason = "not every test binary administers")]
     pub fn operator(&self, dir: &Dir) -> Command {

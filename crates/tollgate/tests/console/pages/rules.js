@@ -47,6 +47,17 @@ exports.run = async (page) => {
   await page.getByText("The rule is saved").waitFor();
   await until("the rule refuses", async () => (await check({ ...upload, client_key: "user:second" })).rule === "uploads" && !(await check({ ...upload, client_key: "user:second" })).allowed);
 
+  // Several rules at once: the review tries each on the last hour, in a line of its own.
+  await page.goto("/console/rule/edit");
+  const second = TEXT.replace("rules:\n", "").replace("uploads", "downloads").replace("POST /upload", "GET /download");
+  await page.getByLabel("Rule", { exact: true }).fill(TEXT.replace("requests: 3", "requests: 1") + second);
+  await page.getByRole("button", { name: "Review the change" }).click();
+  const effects = page.getByRole("region", { name: "Effect by rule" });
+  const ofUploads = effects.getByRole("row").filter({ has: page.getByRole("link", { name: "uploads", exact: true }) });
+  equal(await ofUploads.getByRole("cell").count(), 5, "what is known of a rule that has met requests");
+  has(await effects.getByRole("row").filter({ hasText: "downloads" }).innerText(), "Nothing of this rule is recorded yet", "a new rule");
+  equal((await api("GET", "/v1/rules/downloads")).status, 404, "nothing was written");
+
   // A change by somebody else is not overwritten.
   await page.goto("/console/rule/edit?id=uploads");
   await api("PATCH", "/v1/rules/uploads", { limit: { requests: 5 } });
