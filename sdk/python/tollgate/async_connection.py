@@ -1,5 +1,6 @@
 """Connections of the asyncio client. A deadline closes the connection, which wakes the call that waits on it: no task
-is made for a timeout, and a cancelled call cannot leave its answer to the next one."""
+is made for a timeout, and a cancelled call cannot leave its answer to the next one. A connection has one timer and not
+one for each call: when it ends, it mostly finds a later deadline, and is set anew."""
 
 from __future__ import annotations
 
@@ -23,6 +24,8 @@ class AsyncConnection(asyncio.Protocol):
         self._reader = ResponseReader()
         self._waiter: Optional[asyncio.Future[HttpResponse]] = None
         self._is_open = False
+        self._deadline: Optional[Deadline] = None
+        self._timer: Optional[asyncio.TimerHandle] = None
         self.idle_since_ns = 0
 
     @property
@@ -37,17 +40,35 @@ class AsyncConnection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._reader = ResponseReader()
         self._waiter = loop.create_future()
-        timer = loop.call_later(deadline.left(), self._fail, Unavailable("no answer in time"))
+        self._deadline = deadline
+        if self._timer is None or deadline.left() < self._timer.when() - loop.time():
+            self._set_timer(loop, deadline)
         try:
             self._transport.write(data)
             return await self._waiter
         finally:
-            timer.cancel()
-            self._waiter = None
+            self._waiter = self._deadline = None
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(deadline.left(), self._check_deadline, loop)
+
+    def _check_deadline(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        if self._deadline is None:
+            return
+        if self._deadline.left() > 0:
+            self._set_timer(loop, self._deadline)
+        else:
+            self._fail(Unavailable("no answer in time"))
 
     def close(self) -> None:
         """Closes it; whatever is under way is lost."""
         self._is_open = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._transport is not None:
             self._transport.abort()
 
@@ -72,6 +93,7 @@ class AsyncConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
         self._end(exc)
+        self.close()  # its timer too
 
     def _end(self, cause: Optional[Exception]) -> None:
         self._is_open = False
@@ -174,7 +196,11 @@ class AsyncConnectionPool:
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopPool] = WeakKeyDictionary()
 
     def _pool(self) -> _LoopPool:
-        return self._pools.setdefault(asyncio.get_running_loop(), _LoopPool(self._settings.connections_max))
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools.setdefault(loop, _LoopPool(self._settings.connections_max))
+        return pool
 
     async def _attempt(self, pool: _LoopPool, request: HttpRequest, deadline: Deadline) -> HttpResponse:
         connection = self._reuse(pool) or await self._connect(deadline)

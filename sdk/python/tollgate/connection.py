@@ -53,16 +53,18 @@ class Connection:
         try:
             self._send(data, deadline)
             reader = ResponseReader()
-            while reader.response is None:
+            response: Optional[HttpResponse] = None
+            while response is None:
                 piece = self._within(deadline, partial(self._socket.recv, _READ_BYTES))
                 if piece:
                     reader.feed(piece)
                 else:
                     reader.end()
+                response = reader.response
         except (OSError, ValueError) as error:
             raise Unavailable(f"the connection broke: {error}") from error
         self.keep_alive = reader.keep_alive
-        return reader.response
+        return response
 
     def is_stale(self) -> bool:
         """True if the server has closed it or sent what was not asked for: there is something to read between calls."""
