@@ -26,6 +26,7 @@ class AsyncConnection(asyncio.Protocol):
         self._is_open = False
         self._deadline: Optional[Deadline] = None
         self._timer: Optional[asyncio.TimerHandle] = None
+        self._timer_at_ns = 0
         self.idle_since_ns = 0
 
     @property
@@ -41,7 +42,7 @@ class AsyncConnection(asyncio.Protocol):
         self._reader = ResponseReader()
         self._waiter = loop.create_future()
         self._deadline = deadline
-        if self._timer is None or deadline.left() < self._timer.when() - loop.time():
+        if self._timer is None or deadline.at_ns < self._timer_at_ns:
             self._set_timer(loop, deadline)
         try:
             self._transport.write(data)
@@ -53,6 +54,7 @@ class AsyncConnection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_later(deadline.left(), self._check_deadline, loop)
+        self._timer_at_ns = deadline.at_ns
 
     def _check_deadline(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
@@ -126,11 +128,15 @@ class _LoopPool:
         self._free = free
         self._waiters: Deque[asyncio.Future[None]] = deque()
 
-    async def acquire(self, deadline: Deadline) -> None:
+    def try_acquire(self) -> bool:
+        """Takes a permit if one is free; then there is no one who waits."""
+        if self._free <= 0:
+            return False
+        self._free -= 1
+        return True
+
+    async def wait(self, deadline: Deadline) -> None:
         """Waits for a permit, first come, first served."""
-        if self._free > 0:
-            self._free -= 1
-            return
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self._waiters.append(waiter)
@@ -172,10 +178,12 @@ class AsyncConnectionPool:
     async def send(self, request: HttpRequest, deadline: Deadline) -> HttpResponse:
         """Makes one call. What could not be sent is sent once more, what may have arrived never is."""
         pool = self._pool()
-        await pool.acquire(deadline)
-        try:
+        if not pool.try_acquire():
+            await pool.wait(deadline)
             if deadline.left() < 0.001:
+                pool.release()
                 raise PoolExhausted("connections were in use for too long")
+        try:
             try:
                 return await self._attempt(pool, request, deadline)
             except NotSent:

@@ -25,11 +25,11 @@ class Deadline:
 
     def __init__(self, clock: Callable[[], int], seconds: float) -> None:
         self._clock = clock
-        self._at_ns = clock() + int(seconds * 10**9)
+        self.at_ns = clock() + int(seconds * 10**9)
 
     def left(self) -> float:
         """Seconds until then; 0 if it has passed."""
-        return max(0, self._at_ns - self._clock()) / 10**9
+        return max(0, self.at_ns - self._clock()) / 10**9
 
     def left_ms(self) -> int:
         """Whole milliseconds until then. Raises if there is none: such a call would be charged for nothing."""

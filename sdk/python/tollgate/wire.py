@@ -8,7 +8,7 @@ Everything that a server sends is bounded and read strictly.
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple, Union
 
 from .errors import Unavailable
 
@@ -84,7 +84,7 @@ class ResponseReader:
         self._buffer = bytearray()
         self._status = 0
         self._lines = b""
-        self._body = bytearray()
+        self._body: Union[bytes, bytearray] = bytearray()
         self._missing: Optional[int] = None  # bytes of the body or the chunk; None: until the end
         self._chunked = False
         self._state = "head"
@@ -99,7 +99,12 @@ class ResponseReader:
 
     def feed(self, data: bytes) -> None:
         """Takes what has arrived."""
+        if self._state == "head" and not self._buffer and self._whole(data):
+            return
         self._buffer += data
+        self._advance()
+
+    def _advance(self) -> None:
         while self._step():
             pass
         if self._state == "done" and self._buffer:
@@ -124,14 +129,32 @@ class ResponseReader:
             return self._after_chunk()
         return self._state == "trailer" and self._trailer()
 
+    def _whole(self, data: bytes) -> bool:
+        """Takes an answer that is there at once, as nearly all are; its body is copied once."""
+        end = data.find(b"\r\n\r\n")
+        if not 0 <= end <= HEAD_BYTES_MAX:
+            return False
+        self._read_head(data[:end])
+        if self._state != "body" or self._missing != len(data) - end - 4:
+            self._buffer += data[end + 4 :]
+            self._advance()
+            return True
+        self._body, self._state = data[end + 4 :], "done"
+        return True
+
     def _head(self) -> bool:
         end = self._buffer.find(b"\r\n\r\n")
         if (end if end >= 0 else len(self._buffer)) > HEAD_BYTES_MAX:
             raise MalformedResponse("the head of the response is too large")
         if end < 0:
             return False
-        first, _, self._lines = bytes(self._buffer[:end]).partition(b"\r\n")
+        head = bytes(self._buffer[:end])
         del self._buffer[: end + 4]
+        self._read_head(head)
+        return True
+
+    def _read_head(self, head: bytes) -> None:
+        first, _, self._lines = head.partition(b"\r\n")
         status = _STATUS_LINE.fullmatch(first)
         if status is None or self._lines.count(b"\r\n") >= FIELDS_MAX:
             raise MalformedResponse("the head of the response cannot be read")
@@ -142,7 +165,6 @@ class ResponseReader:
             raise MalformedResponse("the server changed the protocol, which was not asked for")
         if self._status >= 200:  # others are interim
             self._framing(is_1_1=status[1] == b"1")
-        return True
 
     def _framing(self, is_1_1: bool) -> None:
         folded = b"\r\n" + self._lines.lower() + b"\r\n"
