@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
+#[path = "readme/runbooks.rs"]
+mod runbooks;
 #[path = "support/server.rs"]
 mod running;
 mod support;
@@ -13,10 +15,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Command;
 
 use running::Server;
 use support::Dir;
 use tollgate_core::{Clock, Span};
+use tollgate_lab::program;
 use tollgate_lab::redis::RedisServer;
 use tollgate_store::MonotonicClock;
 use tollgate_store_redis::check::acl_user;
@@ -24,6 +28,8 @@ use tollgate_store_redis::check::acl_user;
 /// Addresses of the servers in the pages: data ports and admin ports.
 const DATA: [&str; 2] = ["127.0.0.1:8080", "127.0.0.1:8081"];
 const ADMIN: [&str; 2] = ["127.0.0.1:8090", "127.0.0.1:8091"];
+/// Address of the store in the pages.
+const STORE: &str = "127.0.0.1:6379";
 
 #[test]
 fn readme() {
@@ -105,19 +111,23 @@ fn replay(page: &str, rules: &str) {
 fn play(page: &str, mut session: Session) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
     let expected = fs::read_to_string(&path).unwrap();
-    let mut actual = String::new();
-    let mut commands = 0;
-    for (index, block) in expected.split("```").enumerate() {
-        let replayed = match index % 2 == 1 && block.starts_with("console\n") {
-            true => session.block(block, &mut commands),
-            false => block.to_owned(),
-        };
-        actual.push_str(if index == 0 { "" } else { "```" });
-        actual.push_str(&replayed);
-    }
-    assert!(commands >= 4, "{page} shows hardly anything");
+    let actual = played(&expected, &mut session);
+    assert!(session.commands >= 4, "{page} shows hardly anything");
+    compare(page, &path, &expected, &actual);
+}
+
+/// The text, with what the commands of its console blocks print now.
+fn played(text: &str, session: &mut Session) -> String {
+    let parts = text.split("```").enumerate().map(|(index, block)| match index % 2 == 1 {
+        true if block.starts_with("console\n") => session.indented_block(block),
+        _ => block.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("```")
+}
+
+fn compare(page: &str, path: &Path, expected: &str, actual: &str) {
     if std::env::var_os("UPDATE_PAGES").is_some() {
-        return fs::write(&path, &actual).unwrap();
+        return fs::write(path, actual).unwrap();
     }
     for (old, new) in expected.lines().zip(actual.lines()) {
         assert_eq!(masked(old), masked(new), "in {page}");
@@ -137,15 +147,33 @@ struct Session {
     exported: Option<String>,
     /// Ids of tokens, and their placeholders on the page.
     ids: Vec<(String, String)>,
+    /// How many commands were run.
+    commands: usize,
+    /// Where the server of `redis-cli` and `tollgate store` listens, on pages that ask it.
+    store_port: Option<u16>,
 }
 
 impl Session {
     fn new(dir: Dir, nodes: Vec<Server>) -> Session {
-        Session { dir, nodes, redis: None, receipt: String::new(), token: None, exported: None, ids: Vec::new() }
+        let (receipt, ids) = (String::new(), Vec::new());
+        Session { dir, nodes, redis: None, receipt, token: None, exported: None, ids, commands: 0, store_port: None }
+    }
+
+    /// A block, which is indented if it belongs to an item of a list.
+    fn indented_block(&mut self, block: &str) -> String {
+        let body = block.split_once('\n').unwrap().1;
+        let indent = &body[..body.len() - body.trim_start_matches(' ').len()];
+        let plain: Vec<&str> = block.lines().map(|line| line.strip_prefix(indent).unwrap_or(line)).collect();
+        let played = self.block(&plain.join("\n"));
+        let lines = played.lines().enumerate().map(|(index, line)| match index == 0 || line.is_empty() {
+            true => format!("{line}\n"),
+            false => format!("{indent}{line}\n"),
+        });
+        lines.collect::<String>() + indent
     }
 
     /// The block, with what its commands print now. Commands that are not known here stay as they are.
-    fn block(&mut self, block: &str, commands: &mut usize) -> String {
+    fn block(&mut self, block: &str) -> String {
         let mut text = String::new();
         let mut lines = block.lines().peekable();
         while let Some(line) = lines.next() {
@@ -159,7 +187,7 @@ impl Session {
                 command.push_str(more.trim_start());
             }
             let Some(output) = self.run(&command) else { continue };
-            *commands += 1;
+            self.commands += 1;
             text.push_str(&output);
             while lines.next_if(|line| !line.starts_with("$ ")).is_some() {}
         }
@@ -175,6 +203,7 @@ impl Session {
             return Some(String::new()); // the next command follows at once: the token must be known already
         }
         let (command, wanted) = command.split_once(" | grep ").unwrap_or((command, ""));
+        let wanted = support::words(wanted).concat();
         let (command, last) = match command.split_once(" | tail -") {
             Some((command, lines)) => (command, lines.parse().unwrap()),
             None => (command, usize::MAX),
@@ -184,9 +213,10 @@ impl Session {
                 self.redis.take().unwrap().kill();
                 String::new()
             }
+            ("redis-cli", rest) => self.redis_cli(&support::words(rest))?,
             ("curl", rest) => self.curl(&support::words(rest)),
             ("tollgate", rest) if rest.contains("--url") => self.tollgate(&support::words(rest)),
-            ("tollgate", rest) if works_on_files(rest) => self.in_repository(&support::words(rest)),
+            ("tollgate", rest) if works_on_files(rest) => self.on_files(&support::words(rest)),
             ("tollgate", rest) if self.token.is_some() && asks_a_server(rest) => self.operator(&support::words(rest)),
             _ => return None,
         };
@@ -195,15 +225,21 @@ impl Session {
         }
         let is_wanted = |line: &&str| match wanted.strip_prefix('^') {
             Some(start) => line.starts_with(start),
-            None => line.contains(wanted),
+            None => line.contains(&wanted),
+        };
+        let output = match self.store_port {
+            Some(port) => output.replace(&format!("127.0.0.1:{port}"), STORE),
+            None => output,
         };
         let lines: Vec<&str> = output.lines().filter(is_wanted).collect();
         Some(lines.iter().skip(lines.len().saturating_sub(last)).map(|line| format!("{line}\n")).collect())
     }
 
-    /// A command on files that the page names from the root of the repository.
-    fn in_repository(&self, words: &[String]) -> String {
+    /// A command on files that the page names from the root of the repository, or on the rules file of the node.
+    fn on_files(&self, words: &[String]) -> String {
+        let of_the_node = words.iter().any(|word| word == "rules.yaml");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = if of_the_node { self.dir.path(".") } else { root };
         let words = words.iter().flat_map(|word| match word.split_once('*') {
             Some((folder, ending)) => files(&root, folder, ending),
             None => vec![word.clone()],
@@ -220,13 +256,20 @@ impl Session {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Includes standard error, as a terminal does.
+    fn redis_cli(&self, words: &[String]) -> Option<String> {
+        let port = self.store_port?.to_string();
+        let output = Command::new(program::named("redis-cli")).args(["-p", &port]).args(words).output().unwrap();
+        Some(String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    }
+
     /// An admin command, run on the server's machine. Includes standard error, as a terminal does.
     fn operator(&mut self, words: &[String]) -> String {
         let start = MonotonicClock::new().now();
         loop {
             let mut command = self.nodes[0].operator(&self.dir);
             command.envs(self.exported.iter().map(|token| ("TOLLGATE_TOKEN", token)));
-            let output = command.args(words).output().unwrap();
+            let output = command.args(words.iter().map(|word| self.there(word))).output().unwrap();
             let printed = [output.stdout, output.stderr].concat();
             // Violations are written asynchronously; a reader of the page asks later than the test.
             let is_early = words[0] == "violations" && printed == b"none\n";
@@ -278,6 +321,9 @@ impl Session {
         let mut text = text.to_owned();
         for (node, (data, admin)) in self.nodes.iter().zip(DATA.into_iter().zip(ADMIN)) {
             text = text.replace(data, &address(node.url())).replace(admin, &address(&node.admin));
+        }
+        if let Some(port) = self.store_port {
+            text = text.replace(STORE, &format!("127.0.0.1:{port}"));
         }
         text
     }

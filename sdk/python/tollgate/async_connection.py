@@ -1,5 +1,6 @@
 """Connections of the asyncio client. A deadline closes the connection, which wakes the call that waits on it: no task
-is made for a timeout, and a cancelled call cannot leave its answer to the next one."""
+is made for a timeout, and a cancelled call cannot leave its answer to the next one. A connection has one timer and not
+one for each call: when it ends, it mostly finds a later deadline, and is set anew."""
 
 from __future__ import annotations
 
@@ -23,6 +24,9 @@ class AsyncConnection(asyncio.Protocol):
         self._reader = ResponseReader()
         self._waiter: Optional[asyncio.Future[HttpResponse]] = None
         self._is_open = False
+        self._deadline: Optional[Deadline] = None
+        self._timer: Optional[asyncio.TimerHandle] = None
+        self._timer_at_ns = 0
         self.idle_since_ns = 0
 
     @property
@@ -37,17 +41,36 @@ class AsyncConnection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._reader = ResponseReader()
         self._waiter = loop.create_future()
-        timer = loop.call_later(deadline.left(), self._fail, Unavailable("no answer in time"))
+        self._deadline = deadline
+        if self._timer is None or deadline.at_ns < self._timer_at_ns:
+            self._set_timer(loop, deadline)
         try:
             self._transport.write(data)
             return await self._waiter
         finally:
-            timer.cancel()
-            self._waiter = None
+            self._waiter = self._deadline = None
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, deadline: Deadline) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(deadline.left(), self._check_deadline, loop)
+        self._timer_at_ns = deadline.at_ns
+
+    def _check_deadline(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        if self._deadline is None:
+            return
+        if self._deadline.left() > 0:
+            self._set_timer(loop, self._deadline)
+        else:
+            self._fail(Unavailable("no answer in time"))
 
     def close(self) -> None:
         """Closes it; whatever is under way is lost."""
         self._is_open = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._transport is not None:
             self._transport.abort()
 
@@ -72,6 +95,7 @@ class AsyncConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
         self._end(exc)
+        self.close()  # its timer too
 
     def _end(self, cause: Optional[Exception]) -> None:
         self._is_open = False
@@ -104,11 +128,15 @@ class _LoopPool:
         self._free = free
         self._waiters: Deque[asyncio.Future[None]] = deque()
 
-    async def acquire(self, deadline: Deadline) -> None:
+    def try_acquire(self) -> bool:
+        """Takes a permit if one is free; then there is no one who waits."""
+        if self._free <= 0:
+            return False
+        self._free -= 1
+        return True
+
+    async def wait(self, deadline: Deadline) -> None:
         """Waits for a permit, first come, first served."""
-        if self._free > 0:
-            self._free -= 1
-            return
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self._waiters.append(waiter)
@@ -150,10 +178,12 @@ class AsyncConnectionPool:
     async def send(self, request: HttpRequest, deadline: Deadline) -> HttpResponse:
         """Makes one call. What could not be sent is sent once more, what may have arrived never is."""
         pool = self._pool()
-        await pool.acquire(deadline)
-        try:
+        if not pool.try_acquire():
+            await pool.wait(deadline)
             if deadline.left() < 0.001:
+                pool.release()
                 raise PoolExhausted("connections were in use for too long")
+        try:
             try:
                 return await self._attempt(pool, request, deadline)
             except NotSent:
@@ -174,7 +204,11 @@ class AsyncConnectionPool:
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopPool] = WeakKeyDictionary()
 
     def _pool(self) -> _LoopPool:
-        return self._pools.setdefault(asyncio.get_running_loop(), _LoopPool(self._settings.connections_max))
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools.setdefault(loop, _LoopPool(self._settings.connections_max))
+        return pool
 
     async def _attempt(self, pool: _LoopPool, request: HttpRequest, deadline: Deadline) -> HttpResponse:
         connection = self._reuse(pool) or await self._connect(deadline)

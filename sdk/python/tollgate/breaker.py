@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Callable, Optional
 
 FAILURES_MAX = 5
@@ -61,12 +60,14 @@ class Breaker:
             self._probing = self._probing and not is_probe
 
 
-@dataclass(frozen=True)
 class Permit:
     """Permission for one call; exactly one of its methods is called."""
 
-    _breaker: Breaker
-    is_probe: bool
+    __slots__ = ("_breaker", "is_probe")
+
+    def __init__(self, breaker: Breaker, is_probe: bool) -> None:
+        self._breaker = breaker
+        self.is_probe = is_probe
 
     def success(self) -> None:
         """The server answered."""

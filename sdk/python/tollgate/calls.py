@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 from urllib.parse import urlencode
@@ -24,6 +25,7 @@ from .wire import HttpRequest, HttpResponse, MalformedResponse
 
 _LOG = logging.getLogger("tollgate")
 _LOG_EVERY_NS = 10 * 10**9
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 # Codes of a request whose endpoint, method or path, a user of the application sent.
 _PATH_CODES = ("path_", "bad_method")
 
@@ -46,11 +48,11 @@ class Calls:
 
     def check(self, fields: RequestFields, for_user: bool = False) -> Steps[Decision]:
         """One decision; `for_user` asks for status, header fields and body as a user should see them."""
-        return self._decide("check?status=429" if for_user else "check", fields)
+        return self._decide("check?status=429" if for_user else "check", fields, for_user)
 
     def reserve(self, fields: RequestFields, for_user: bool = False) -> Steps[Decision]:
         """A decision about estimates."""
-        return self._decide("reserve?status=429" if for_user else "reserve", fields)
+        return self._decide("reserve?status=429" if for_user else "reserve", fields, for_user)
 
     def acquire(self, fields: RequestFields) -> Steps[Decision]:
         """A decision about a slot."""
@@ -102,10 +104,10 @@ class Calls:
         if self._fallback is not None:
             self._fallback.reset_after_fork()
 
-    def _decide(self, path: str, fields: RequestFields) -> Steps[Decision]:
+    def _decide(self, path: str, fields: RequestFields, for_user: bool = False) -> Steps[Decision]:
         try:
             response = yield from self._exchange(self._post(path, fields))
-            return _read_decision(response)
+            return _read_decision(response, for_user)
         except InvalidPath:
             raise
         except (Unavailable, Refused) as cause:
@@ -117,7 +119,7 @@ class Calls:
 
     def _post(self, path: str, body: Mapping[str, Any]) -> HttpRequest:
         try:
-            text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+            text = _ENCODER.encode(body)
         except (TypeError, ValueError, RecursionError) as error:
             raise Refused(400, "not_json", f"the request cannot be written as JSON: {error}") from None
         return HttpRequest("POST", f"{self._prefix}/v1/{path}", text.encode())
@@ -184,15 +186,21 @@ def drive(steps: Steps[T], send: Callable[[HttpRequest], HttpResponse]) -> T:
         steps.close()  # also if the caller was interrupted: the breaker must hear of it
 
 
+# More than a number of the server has, which would take long to read. Inside of a text it does no harm, and only makes
+# the numbers be read one by one.
+_LONG = re.compile(rb"[0-9]{21}")
+
+
 def _whole(digits: str) -> int:
     if len(digits) > 20:
-        raise ValueError("a number of the answer is too long")  # and would take long to read
+        raise ValueError("a number of the answer is too long")
     return int(digits)
 
 
 def _object(response: HttpResponse) -> Dict[str, Any]:
     try:
-        members = json.loads(response.body, parse_int=_whole)
+        parse_int = _whole if _LONG.search(response.body) else None
+        members = json.loads(response.body.decode(), parse_int=parse_int)
     except (ValueError, RecursionError):
         members = None
     if not isinstance(members, dict):
@@ -207,12 +215,12 @@ def _is_decision(response: HttpResponse) -> bool:
         return False
 
 
-def _read_decision(response: HttpResponse) -> Decision:
+def _read_decision(response: HttpResponse, for_user: bool) -> Decision:
     members = _object(response)
     allowed = members.get("allowed")
     if not isinstance(allowed, bool) or (allowed and response.status != 200):
         raise _refused(response.status, members)
-    fields = user_fields(response.fields)
+    fields = user_fields(response.fields) if for_user or not allowed else ()
     refusal = None if allowed else _refusal(response, fields)
     return from_members(members, fields=fields, refusal=refusal)
 

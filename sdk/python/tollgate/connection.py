@@ -25,11 +25,11 @@ class Deadline:
 
     def __init__(self, clock: Callable[[], int], seconds: float) -> None:
         self._clock = clock
-        self._at_ns = clock() + int(seconds * 10**9)
+        self.at_ns = clock() + int(seconds * 10**9)
 
     def left(self) -> float:
         """Seconds until then; 0 if it has passed."""
-        return max(0, self._at_ns - self._clock()) / 10**9
+        return max(0, self.at_ns - self._clock()) / 10**9
 
     def left_ms(self) -> int:
         """Whole milliseconds until then. Raises if there is none: such a call would be charged for nothing."""
@@ -53,16 +53,18 @@ class Connection:
         try:
             self._send(data, deadline)
             reader = ResponseReader()
-            while reader.response is None:
+            response: Optional[HttpResponse] = None
+            while response is None:
                 piece = self._within(deadline, partial(self._socket.recv, _READ_BYTES))
                 if piece:
                     reader.feed(piece)
                 else:
                     reader.end()
+                response = reader.response
         except (OSError, ValueError) as error:
             raise Unavailable(f"the connection broke: {error}") from error
         self.keep_alive = reader.keep_alive
-        return reader.response
+        return response
 
     def is_stale(self) -> bool:
         """True if the server has closed it or sent what was not asked for: there is something to read between calls."""

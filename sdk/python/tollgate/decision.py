@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 # Header fields of a decision; nothing else of the server's answer reaches a user.
 _FIELD_PREFIXES = ("ratelimit", "x-ratelimit-", "x-rate-limit-")
@@ -66,32 +66,26 @@ def user_fields(fields: Sequence[Tuple[str, str]]) -> Tuple[Tuple[str, str], ...
     return tuple((name, value) for name, value in fields if name.lower().startswith(_FIELD_PREFIXES))
 
 
-def _whole(members: Mapping[str, Any], name: str) -> Optional[int]:
-    value = members.get(name)
-    return value if type(value) is int else None
+# Members that are attributes too, and the type that they have.
+_TYPES = {
+    **dict.fromkeys(("limit", "remaining", "reset_at", "retry_after", "retry_after_ms", "delay_ms", "ttl_ms"), int),
+    **dict.fromkeys(("mode", "rule", "reservation", "slot"), str),
+    **dict.fromkeys(("allowed", "never"), bool),
+}
 
 
-def _text(members: Mapping[str, Any], name: str) -> Optional[str]:
-    value = members.get(name)
-    return value if isinstance(value, str) else None
+def from_members(
+    members: Mapping[str, Any], fields: Tuple[Tuple[str, str], ...] = (), refusal: Optional[Answer] = None
+) -> Decision:
+    """A decision from its JSON, whose `allowed` is known to be a boolean. What has another type is not taken.
 
-
-def from_members(members: Mapping[str, Any], **more: Any) -> Decision:
-    """A decision from its JSON, whose `allowed` is known to be a boolean."""
-    return Decision(
-        allowed=members["allowed"] is True,
-        mode=_text(members, "mode") or "store",
-        limit=_whole(members, "limit"),
-        remaining=_whole(members, "remaining"),
-        reset_at=_whole(members, "reset_at"),
-        retry_after=_whole(members, "retry_after"),
-        retry_after_ms=_whole(members, "retry_after_ms"),
-        never=members.get("never") is True,
-        rule=_text(members, "rule"),
-        delay_ms=max(0, _whole(members, "delay_ms") or 0),
-        reservation=_text(members, "reservation"),
-        slot=_text(members, "slot"),
-        ttl_ms=_whole(members, "ttl_ms"),
-        members=members,
-        **more,
-    )
+    It is made without `__init__`, which sets each attribute of a frozen class by a call: half of the time it takes.
+    """
+    type_of = _TYPES.get
+    values: Dict[str, Any] = {name: value for name, value in members.items() if type(value) is type_of(name)}
+    values["mode"] = values.get("mode") or "store"
+    if values.get("delay_ms", 0) < 0:
+        del values["delay_ms"]
+    decision = object.__new__(Decision)
+    decision.__dict__.update(values, members=members, fields=fields, refusal=refusal)
+    return decision

@@ -1,5 +1,6 @@
 import { serveExpress } from "./express.js";
 import { serveFastify } from "./fastify.js";
+import { serveFetch } from "./fetch.js";
 import { serveHono } from "./hono.js";
 import { serveNest } from "./nest.js";
 import { serveNext } from "./next.js";
@@ -7,6 +8,7 @@ import { serveNext } from "./next.js";
 const FRAMEWORKS: Record<string, () => Promise<number>> = {
   express: serveExpress,
   fastify: serveFastify,
+  fetch: serveFetch,
   hono: serveHono,
   nest: serveNest,
   next: serveNext,

@@ -1,6 +1,6 @@
-import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { type HonoSettings, tollgate } from "tollgate/hono";
+import { serveRequests } from "./runtime.js";
 import { COMPLETE, ESTIMATE, guardSettings, identity, settled } from "./settings.js";
 
 export async function serveHono(): Promise<number> {
@@ -23,5 +23,5 @@ export async function serveHono(): Promise<number> {
     if (Number.isNaN(tokens)) throw new Error("this handler fails");
     return context.json({ tokens }, 200, { "X-Tokens": `${tokens}` });
   });
-  return new Promise((resolve) => serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) => resolve(port)));
+  return serveRequests((request, runtime) => app.fetch(request, runtime as object));
 }

@@ -10,6 +10,6 @@ if (command === "app" && framework !== undefined) {
   await answerLines();
   process.exit(0); // slots that are still held would keep it alive
 } else {
-  console.error("usage: conformance app express|fastify|hono|nest|next, or conformance client");
+  console.error("usage: conformance app express|fastify|fetch|hono|nest|next, or conformance client");
   process.exit(2);
 }

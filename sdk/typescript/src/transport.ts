@@ -21,14 +21,26 @@ export class Transport {
 
   async call(method: "GET" | "POST", path: string, body?: unknown): Promise<Answer> {
     const deadline = this.clock.monotonicMs() + this.timeoutMs;
-    const signal = AbortSignal.timeout(this.timeoutMs);
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await this.once(method, path, body, deadline, signal);
-      } catch (error) {
-        if (attempt === 1 && neverConnected(error) && this.clock.monotonicMs() < deadline) continue;
-        throw failure(error, this.timeoutMs, signal);
-      }
+    // Not AbortSignal.timeout, whose timer would outlive the call and keep all of it in memory.
+    const aborter = new AbortController();
+    const timer = setTimeout(() => aborter.abort(), this.timeoutMs);
+    try {
+      return await this.attempts(method, path, body, deadline, aborter.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async attempts(method: string, path: string, body: unknown, deadline: number, signal: AbortSignal): Promise<Answer> {
+    try {
+      return await this.once(method, path, body, deadline, signal);
+    } catch (error) {
+      if (!neverConnected(error) || this.clock.monotonicMs() >= deadline) throw failure(error, this.timeoutMs, signal);
+    }
+    try {
+      return await this.once(method, path, body, deadline, signal);
+    } catch (error) {
+      throw failure(error, this.timeoutMs, signal);
     }
   }
 

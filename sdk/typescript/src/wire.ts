@@ -2,6 +2,39 @@
 
 const DATA = new Set(["costs", "attributes", "above"]);
 
+const NAMES_MAX = 256;
+
+/** Names come back with every answer: each is spelled once. What a server invents fills no memory. */
+function cached(spell: (name: string) => string): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    let spelled = known.get(name);
+    if (spelled === undefined) {
+      spelled = spell(name);
+      if (known.size < NAMES_MAX) known.set(name, spelled);
+    }
+    return spelled;
+  };
+}
+
+const camel = cached((name) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()));
+const snake = cached((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+
+function renamed(value: unknown, rename: (name: string) => string): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => renamed(item, rename));
+  const members: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[name];
+    const known = DATA.has(name) ? member : renamed(member, rename);
+    const spelled = rename(name);
+    // A member `__proto__` is a member.
+    if (spelled === "__proto__") Object.defineProperty(members, spelled, { value: known, enumerable: true, writable: true, configurable: true });
+    else members[spelled] = known;
+  }
+  return members;
+}
+
 /** Members of an answer, in camel case. */
 export function fromWire(value: unknown): unknown {
   return renamed(value, camel);
@@ -10,22 +43,4 @@ export function fromWire(value: unknown): unknown {
 /** Members of a request, in snake case; those that are undefined are left out by JSON. */
 export function toWire(value: unknown): unknown {
   return renamed(value, snake);
-}
-
-function camel(name: string): string {
-  return name.includes("_") ? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : name;
-}
-
-function snake(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-function renamed(value: unknown, rename: (name: string) => string): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => renamed(item, rename));
-  const members: [string, unknown][] = [];
-  for (const [name, member] of Object.entries(value)) {
-    members.push([rename(name), DATA.has(name) ? member : renamed(member, rename)]);
-  }
-  return Object.fromEntries(members); // a member `__proto__` is a member
 }

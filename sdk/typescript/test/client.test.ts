@@ -114,3 +114,26 @@ test("local without a limit is a mistake that is said at once", () => {
   assert.throws(() => new Tollgate({ onError: "local" }), /fallback/);
   assert.throws(() => new Tollgate({ fallback: "many/1m" as never }), /100\/1m/);
 });
+
+test("members are what their names say, whatever the names", async () => {
+  const { fetch } = fakeFetch(new Response('{"allowed":true,"mode":"store","__proto__":{"allowed":false},"constructor":1,"attributes":{"a_b":{"c_d":1}},"retry_after_ms":7}'));
+  const decision = (await new Tollgate({ fetch }).check({ apiKey: "a" })) as unknown as Record<string, unknown>;
+  assert.equal(Object.getPrototypeOf(decision), Object.prototype);
+  assert.deepEqual(Object.entries(decision), [
+    ["allowed", true],
+    ["mode", "store"],
+    ["_Proto__", { allowed: false }],
+    ["constructor", 1],
+    ["attributes", { a_b: { c_d: 1 } }],
+    ["retryAfterMs", 7],
+  ]);
+});
+
+test("a call leaves no timer behind", async () => {
+  const before = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const { fetch } = fakeFetch(json({ allowed: true, mode: "store" }), refused());
+  const client = new Tollgate({ fetch, timeoutMs: 3_600_000, log: false });
+  assert.equal((await client.check({ apiKey: "a" })).mode, "store");
+  assert.equal((await client.check({ apiKey: "a" })).mode, "open");
+  assert.equal(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length, before);
+});

@@ -51,6 +51,12 @@ fn go_is_formatted() {
     check("go", &["sh", "-c", "test -z \"$(gofmt -l . | tee /dev/stderr)\""]);
 }
 
+/// Those of the client; the filter and the starter have the suite.
+#[test]
+fn java_tests() {
+    check("java", &["mvn", "-B", "-q", "-o", "-pl", "core", "test"]);
+}
+
 #[test]
 fn typescript_tests() {
     // The shell lists the files: Node 18 does not.

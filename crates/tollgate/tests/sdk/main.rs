@@ -54,9 +54,11 @@ macro_rules! conformance {
     };
 }
 
+conformance!(bun: express, fastify, fetch, hono, nest);
+conformance!(deno: express, fastify, fetch, hono, nest);
 conformance!(go: chi, gin, nethttp);
 conformance!(java: servlet, spring);
 conformance!(python: django, django_asgi, fastapi, flask, starlette);
 conformance!(python_asyncio:);
 conformance!(rust: axum);
-conformance!(typescript: express, fastify, hono, nest, next);
+conformance!(typescript: express, fastify, fetch, hono, nest, next);

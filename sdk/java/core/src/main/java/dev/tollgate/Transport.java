@@ -8,14 +8,15 @@ import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -62,25 +63,17 @@ final class Transport {
     private Answer attempt(String method, String path, String body, long deadline) throws InterruptedException {
         var left = deadline - System.nanoTime();
         if (left < 1_000_000) throw UnavailableException.busy();
-        // The JDK's own timeout ends with the header; this one includes the body.
-        var sent = client.sendAsync(request(method, path, body, left), info -> new BoundedBody());
         try {
-            var response = sent.get(left, TimeUnit.NANOSECONDS);
+            // Not sendAsync, which hands every answer over to another thread and so costs twice as much.
+            var response = client.send(request(method, path, body, left), info -> new BoundedBody(deadline));
             return new Answer(response.statusCode(), response.headers(), response.body());
-        } catch (TimeoutException e) {
+        } catch (ConnectException | HttpConnectTimeoutException e) {
+            throw UnavailableException.notSent("no connection: " + e, e);
+        } catch (HttpTimeoutException e) {
             throw UnavailableException.sent("no answer in time", e);
-        } catch (ExecutionException e) {
-            throw failure(e.getCause());
-        } finally {
-            sent.cancel(true);
+        } catch (IOException e) {
+            throw UnavailableException.sent("no answer: " + e, e);
         }
-    }
-
-    private static UnavailableException failure(Throwable cause) {
-        if (cause instanceof ConnectException || cause instanceof HttpConnectTimeoutException) {
-            return UnavailableException.notSent("no connection: " + cause, cause);
-        }
-        return UnavailableException.sent("no answer: " + cause, cause);
     }
 
     private HttpRequest request(String method, String path, String body, long left) {
@@ -96,16 +89,26 @@ final class Transport {
         return request.build();
     }
 
-    /** A body of at most a mebibyte, as text. */
+    /** A body of at most a mebibyte, as text. The timeout of the JDK ends with the header, so that this one has its own. */
     private static final class BoundedBody implements HttpResponse.BodySubscriber<String> {
+        private final long deadline;
         private final CompletableFuture<String> body = new CompletableFuture<>();
         private final List<byte[]> parts = new ArrayList<>();
         private Flow.Subscription subscription;
         private int length;
 
+        BoundedBody(long deadline) {
+            this.deadline = deadline;
+        }
+
         @Override
         public CompletionStage<String> getBody() {
-            return body;
+            var left = Math.max(1, deadline - System.nanoTime());
+            return body.orTimeout(left, TimeUnit.NANOSECONDS).exceptionally(cause -> {
+                if (!(cause instanceof TimeoutException)) throw new CompletionException(cause);
+                subscription.cancel(); // closes the connection
+                throw new CompletionException(new HttpTimeoutException("no answer in time"));
+            });
         }
 
         @Override

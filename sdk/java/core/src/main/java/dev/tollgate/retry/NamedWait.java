@@ -86,7 +86,7 @@ final class NamedWait {
         var item = POLICY.matcher(value);
         var at = 0;
         while (at < value.length()) {
-            if (!item.find(at) || item.start() != at) return draft07(value);
+            if (!item.region(at, value.length()).lookingAt()) return draft07(value); // nowhere else: fields may be hostile
             at = item.end();
             Optional<Duration> wait = Optional.empty();
             var left = "";
