@@ -163,20 +163,28 @@ pub(crate) fn client_link(namespace: &str, client_key: &str) -> Markup {
     html! { a class="code" href=(client_url(namespace, client_key)) { (client_key) } }
 }
 
-/// A limit in words: `10 per 1m, burst 20`.
+/// A limit in words: `10 per 1m, burst 20`, `5,000 at once`, `2,000,000 output_tokens per month`.
 pub(crate) fn limit_words(rule: &Value) -> String {
     if is_true(rule, "unlimited") {
         return "unlimited".to_owned();
     }
-    let quota = member(rule, "quota");
-    if quota.is_object() {
-        return format!("{} per {}", plain(member(quota, "amount")), plain(member(quota, "period")));
-    }
     let limit = member(rule, "limit");
-    if text(limit, "algorithm") == "concurrency" {
-        return format!("{} at once", amount(member(limit, "requests")));
+    let counted = plain(member(rule, "meter"));
+    let counted = if matches!(counted.as_str(), "" | "requests") { String::new() } else { format!(" {counted}") };
+    let quota = [member(rule, "quota"), limit].into_iter().find(|quota| !member(quota, "every").is_null());
+    if let Some(quota) = quota {
+        let units = amount(member(quota, "amount"));
+        return match text(quota, "every") {
+            "never" => format!("{units}{counted} in all"),
+            every => format!("{units}{counted} per {every}"),
+        };
     }
-    let mut words = format!("{} per {}", amount(member(limit, "requests")), text(limit, "window"));
+    if !member(limit, "slots").is_null() {
+        return format!("{} at once", amount(member(limit, "slots")));
+    }
+    let units = ["requests", "amount"].map(|name| member(limit, name)).into_iter().find(|units| !units.is_null());
+    let units = units.map_or_else(|| "–".to_owned(), amount);
+    let mut words = format!("{units}{counted} per {}", text(limit, "window"));
     let burst = plain(member(limit, "burst"));
     if !burst.is_empty() && burst != plain(member(limit, "requests")) {
         words += &format!(", burst {}", amount(member(limit, "burst")));
@@ -265,6 +273,24 @@ mod tests {
     use super::*;
 
     const NASTY: &str = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
+
+    #[test]
+    fn limits_of_every_kind_have_words() {
+        for (rule, words) in [
+            (json!({ "limit": { "requests": 10, "window": "1m" } }), "10 per 1m"),
+            (json!({ "limit": { "requests": 10, "window": "1m", "burst": 20 } }), "10 per 1m, burst 20"),
+            (json!({ "limit": { "algorithm": "concurrency", "slots": 5000, "slot_ttl": "10s" } }), "5,000 at once"),
+            (
+                json!({ "meter": "output_tokens", "limit": { "amount": 90000, "window": "1m" } }),
+                "90,000 output_tokens per 1m",
+            ),
+            (json!({ "quota": { "amount": 2000000, "every": "month" } }), "2,000,000 per month"),
+            (json!({ "quota": { "amount": 5, "every": "never" }, "meter": "requests" }), "5 in all"),
+            (json!({ "unlimited": true }), "unlimited"),
+        ] {
+            assert_eq!(limit_words(&rule), words, "{rule}");
+        }
+    }
 
     #[test]
     fn hostile_names_stay_text() {

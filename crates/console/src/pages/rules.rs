@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{PageResult, framed};
-use crate::json::{is_true, list, text};
+use crate::json::{is_true, list, member, plain, text};
 use crate::layout::{Framed, NavigationEntry};
 use crate::operator::Operator;
 use crate::page_call::PageCall;
@@ -96,12 +96,9 @@ pub(super) fn mode(rule: &Value) -> &str {
 }
 
 /// What the limit is kept for.
-pub(super) fn key_words(rule: &Value) -> &str {
-    if is_true(rule, "unlimited") {
-        "–"
-    } else {
-        Some(text(rule, "key_by")).filter(|key| !key.is_empty()).unwrap_or("–")
-    }
+pub(super) fn key_words(rule: &Value) -> String {
+    let key = plain(member(rule, "key_by"));
+    if key.is_empty() || is_true(rule, "unlimited") { "–".to_owned() } else { key }
 }
 
 fn no_rules() -> Markup {
