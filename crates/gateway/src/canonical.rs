@@ -27,7 +27,8 @@ impl<'a> CanonicalPath<'a> {
                 || segment.starts_with(".%3B")
                 || segment.starts_with("..%3B")
         };
-        if canonical.split('/').any(dots) {
+        let has_dot_first = canonical.as_bytes().windows(2).any(|pair| pair == b"/.");
+        if has_dot_first && canonical.split('/').any(dots) {
             return Err(PathError::AboveRoot);
         }
         Ok(CanonicalPath { has_trailing_slash: path.len() > 1 && path.ends_with('/'), path: canonical })
@@ -70,7 +71,7 @@ impl<'a> CanonicalPath<'a> {
 
 /// Canonical escapes have capital letters.
 fn has_escaped_slash(path: &str) -> bool {
-    path.contains("%2F") || path.contains("%5C")
+    path.contains('%') && (path.contains("%2F") || path.contains("%5C"))
 }
 
 /// ASCII letters in lower case, but not those of escapes: `%C3` stays, so that the path stays canonical.

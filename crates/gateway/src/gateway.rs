@@ -18,7 +18,7 @@ use tollgate_service::render::{self, ClosedReason, Media, ResponseOptions};
 use tollgate_service::trace::Traced;
 use tollgate_service::{DecidedBy, Decision, HeaderFields, HeldRequest, Reply, Service, Verdict, random};
 use tollgate_telemetry::MetricFamilies;
-use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse};
+use tollgate_web::{Authority, HttpError, WebApp, WebRequest, WebResponse, response_of};
 
 use crate::access_log::{AccessLog, AccessLogConfig};
 use crate::admitted_charge::{AdmittedCharge, Refunds};
@@ -29,7 +29,7 @@ use crate::grpc_refusal::{grpc_refusal, is_grpc};
 use crate::interim;
 use crate::metrics::{GatewayFamilies, GatewayMetrics};
 use crate::queue_place::QueuePlace;
-use crate::refusal::{GatewayRefusal, invalid_text, llm_refusal, unreadable, write_invalid};
+use crate::refusal::{GatewayRefusal, llm_refusal, public_text, unreadable, write_invalid};
 use crate::refusal_body::{RefusalStyle, RefusalText, respond};
 use crate::request_head::{ForwardedFor, ForwardingPeer, HeadStyle, rebuild_head};
 use crate::request_record::{Recorder, RequestRecord};
@@ -218,7 +218,7 @@ impl GatewayState {
         };
         let (decision, held) = match trace {
             None => self.decide(&asked, &priced).await,
-            Some(context) => Traced::new(context, self.decide(&asked, &priced)).await,
+            Some(context) => Box::pin(Traced::new(context, self.decide(&asked, &priced))).await,
         };
         record.decided(&decision);
         if !decision.is_allowed() {
@@ -335,12 +335,9 @@ impl GatewayState {
         let mut reply = Reply::default();
         reply.clear();
         let config = &self.service.render;
-        let mut denial = render::denial_text(decision, options, config);
+        let denial = || public_text(render::denial_text(decision, options, config));
         match &decision.verdict {
-            Verdict::Invalid(_) => {
-                denial = invalid_text(denial);
-                write_invalid(&denial, &mut reply);
-            }
+            Verdict::Invalid(_) => write_invalid(&denial(), &mut reply),
             _ => reply.status = render::write_denial(decision, options, config, &mut reply.fields, &mut reply.body),
         }
         let is_closed = decision.decided_by == DecidedBy::Closed;
@@ -349,17 +346,23 @@ impl GatewayState {
         record.refused(if is_closed { "closed" } else { "denied" }, reply.status);
         let status = reply.status;
         let rule = decision.deciding_rule().map(|(rule, _)| rule);
-        let text = RefusalText {
-            code: denial.code,
-            message: &denial.message,
-            rule: rule.filter(|_| !is_unavailable).map(|rule| rule.name.as_str()),
-            doc_url: rule.and_then(|rule| rule.spec.doc_url.as_deref()),
-            decision_id: &record.id_text(),
+        let named = rule.filter(|_| !is_unavailable).map(|rule| rule.name.as_str());
+        let mut response = match (&record.style, dialect) {
+            (Some(style), None) => {
+                let denial = denial();
+                let text = RefusalText {
+                    code: denial.code,
+                    message: &denial.message,
+                    rule: named,
+                    doc_url: rule.and_then(|rule| rule.spec.doc_url.as_deref()),
+                    decision_id: &record.id_text(),
+                };
+                respond(Some(style), &text, reply)
+            }
+            _ => response_of(reply),
         };
-        let style = record.style.as_ref().filter(|_| dialect.is_none());
-        let mut response = respond(style, &text, reply);
         if let Some(dialect) = dialect {
-            llm_refusal(dialect, status, text.rule, &mut response);
+            llm_refusal(dialect, status, named, &mut response);
         }
         record.write_id(response.headers_mut());
         response

@@ -1,6 +1,6 @@
 //! Metrics of the gateway: requests by route and outcome, and the state of upstreams and their servers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,7 +20,7 @@ type OutcomeLabels = (&'static str, u16);
 #[derive(Default)]
 pub(crate) struct GatewayMetrics {
     /// By route. A route has few outcomes.
-    requests: RwLock<HashMap<String, Vec<(OutcomeLabels, Counter)>>>,
+    requests: RwLock<BTreeMap<String, Vec<(OutcomeLabels, Counter)>>>,
     pub(crate) refunds: RefundCounters,
 }
 

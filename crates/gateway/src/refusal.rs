@@ -185,15 +185,15 @@ pub(crate) fn llm_refusal(dialect: LlmDialect, status: u16, rule: Option<&str>, 
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
 }
 
-/// What callers read of a request that the rules cannot be applied to: which rules there are is not for them.
-pub(crate) fn invalid_text(text: DenialText<'_>) -> DenialText<'_> {
+/// What callers read: of a request that the rules cannot be applied to, which rules there are is not for them.
+pub(crate) fn public_text(text: DenialText<'_>) -> DenialText<'_> {
     match text.code {
         "missing_meter" => DenialText { message: NO_AMOUNT.to_owned(), ..text },
         _ => text,
     }
 }
 
-/// Writes the problem of such a request.
+/// Writes the problem of a request that the rules cannot be applied to.
 pub(crate) fn write_invalid(text: &DenialText<'_>, reply: &mut Reply) {
     let DenialText { code, message } = text;
     let title = "The request is not valid";

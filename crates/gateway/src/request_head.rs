@@ -27,12 +27,19 @@ pub(crate) struct HeadStyle<'a> {
 /// Makes the caller's header the one that the server gets.
 pub(crate) fn rebuild_head(headers: &mut HeaderMap, style: &HeadStyle<'_>, forwarded: &ForwardedFor<'_>) {
     headers.remove(header::EXPECT); // the gateway has answered it
-    remove_classes(headers, |class| match class {
-        FieldClass::Connection | FieldClass::Override | FieldClass::OtherHop => true,
-        FieldClass::Proxy => !forwarded.trusts_peer,
-        FieldClass::Own | FieldClass::Hops => false,
+    let mut has_hops = false;
+    remove_classes(headers, |class| {
+        has_hops |= class == FieldClass::Hops;
+        match class {
+            FieldClass::Connection | FieldClass::Override | FieldClass::OtherHop => true,
+            FieldClass::Proxy => !forwarded.trusts_peer,
+            FieldClass::Own | FieldClass::Hops => false,
+        }
     });
     join_cookies(headers);
+    if has_hops {
+        forwarded.remove_hops(style.forwarded, headers);
+    }
     forwarded.write(style.forwarded, headers);
     traceparent::write(style.trace, headers);
     style.edits.apply(headers);
@@ -83,8 +90,13 @@ pub(crate) fn remove_connection_fields(headers: &mut HeaderMap) {
     remove_classes(headers, |class| class == FieldClass::Connection);
 }
 
-/// The same with fields of other classes.
-fn remove_classes(headers: &mut HeaderMap, is_removed: impl Fn(FieldClass) -> bool) {
+/// The same with fields of other classes; those of the connection are always among them.
+fn remove_classes(headers: &mut HeaderMap, mut is_removed: impl FnMut(FieldClass) -> bool) {
+    let removed = headers.keys().filter(|name| is_removed(FieldClass::of(name.as_str()))).cloned();
+    let removed = removed.collect::<SmallVec<[HeaderName; 4]>>();
+    if removed.is_empty() {
+        return; // neither `Connection` nor `TE` is there
+    }
     let takes_trailers = tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
     // What describes the body is end to end: a caller must not have it left out behind the gateway that read it.
     let is_optional = |name: &HeaderName| *name != header::HOST && !name.as_str().starts_with("content-");
@@ -92,8 +104,7 @@ fn remove_classes(headers: &mut HeaderMap, is_removed: impl Fn(FieldClass) -> bo
     for name in named.collect::<SmallVec<[HeaderName; 4]>>() {
         headers.remove(name);
     }
-    let removed = headers.keys().filter(|name| is_removed(FieldClass::of(name.as_str()))).cloned();
-    for name in removed.collect::<SmallVec<[HeaderName; 4]>>() {
+    for name in removed {
         headers.remove(name);
     }
     if takes_trailers {
@@ -129,22 +140,24 @@ pub(crate) struct ForwardedFor<'a> {
 }
 
 impl ForwardedFor<'_> {
-    /// Writes the fields of a style; those of the other are removed.
-    fn write(&self, style: ForwardedStyle, headers: &mut HeaderMap) {
-        let is_x = matches!(style, ForwardedStyle::XForwarded | ForwardedStyle::Both);
-        let is_forwarded = matches!(style, ForwardedStyle::Forwarded | ForwardedStyle::Both);
-        if !self.trusts_peer || !is_x {
+    /// Removes what the peer says of earlier hops, unless it is trusted and the style has it.
+    fn remove_hops(&self, style: ForwardedStyle, headers: &mut HeaderMap) {
+        if !self.trusts_peer || !style.is_x() {
             for name in [&X_FORWARDED_FOR, &X_FORWARDED_HOST, &X_FORWARDED_PROTO] {
                 headers.remove(name);
             }
         }
-        if !self.trusts_peer || !is_forwarded {
+        if !self.trusts_peer || !style.is_forwarded() {
             headers.remove(header::FORWARDED);
         }
-        if is_x {
+    }
+
+    /// Writes the fields of a style.
+    fn write(&self, style: ForwardedStyle, headers: &mut HeaderMap) {
+        if style.is_x() {
             self.write_x_forwarded(headers);
         }
-        if is_forwarded {
+        if style.is_forwarded() {
             self.write_forwarded(headers);
         }
     }

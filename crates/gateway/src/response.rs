@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, header, response};
+use http::{Response, header, response};
 use hyper::body::{Body, Frame, SizeHint};
 use tollgate_service::{HeaderFields, HeldRequest};
-use tollgate_web::{ResponseBody, StreamError, WebResponse};
+use tollgate_web::{ResponseBody, StreamError, WebResponse, set_fields};
 
 use crate::admitted_charge::AdmittedCharge;
 use crate::cost::{CostSettlement, TokenStream};
@@ -58,36 +58,6 @@ pub(crate) fn forwarded(
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     response
-}
-
-/// The name of a field of a decision. The default ones are known; parsing one costs as much as all else about it.
-fn field_name(name: &'static str) -> Option<HeaderName> {
-    Some(match name {
-        "X-RateLimit-Limit" => const { HeaderName::from_static("x-ratelimit-limit") },
-        "X-RateLimit-Remaining" => const { HeaderName::from_static("x-ratelimit-remaining") },
-        "X-RateLimit-Reset" => const { HeaderName::from_static("x-ratelimit-reset") },
-        "X-RateLimit-Resource" => const { HeaderName::from_static("x-ratelimit-resource") },
-        "RateLimit-Policy" => const { HeaderName::from_static("ratelimit-policy") },
-        "RateLimit" => const { HeaderName::from_static("ratelimit") },
-        _ => HeaderName::from_bytes(name.as_bytes()).ok()?,
-    })
-}
-
-/// Sets the fields of a decision. Those of the same name from the server tell of other limits.
-pub(crate) fn set_fields(headers: &mut HeaderMap, fields: &HeaderFields) {
-    let (values, ends) = fields.joined();
-    let values = Bytes::copy_from_slice(values); // one copy for all of them
-    let (mut start, mut before) = (0, None);
-    for (name, end) in ends {
-        let value = HeaderValue::from_maybe_shared(values.slice(start..end));
-        start = end;
-        let (Some(field), Ok(value)) = (field_name(name), value) else { continue };
-        match before == Some(name) {
-            true => _ = headers.append(field, value),
-            false => _ = headers.insert(field, value),
-        }
-        before = Some(name);
-    }
 }
 
 /// The body of a forwarded response.

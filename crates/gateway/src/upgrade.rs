@@ -9,10 +9,10 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 use tollgate_service::HeaderFields;
-use tollgate_web::{ResponseBody, Tunnel, WebResponse};
+use tollgate_web::{ResponseBody, Tunnel, WebResponse, set_fields};
 
 use crate::request_head::{remove_connection_fields, tokens};
-use crate::response::{ExchangeGuards, forwarded, set_fields};
+use crate::response::{ExchangeGuards, forwarded};
 use crate::routes::CompiledRoute;
 use crate::tunnel_copy::copy_both_ways;
 use crate::upstream::UpgradedConnection;

@@ -69,6 +69,24 @@ impl ProvenIdentity {
     }
 }
 
+/// The client key of an address. IPv4 is written by hand: formatting it would cost more than finding the client.
+fn address_key(address: IpAddr) -> String {
+    let IpAddr::V4(address) = address else { return format!("{ADDRESS_PREFIX}{address}") };
+    let mut key = String::with_capacity(ADDRESS_PREFIX.len() + "255.255.255.255".len());
+    key.push_str(ADDRESS_PREFIX);
+    for (place, octet) in address.octets().into_iter().enumerate() {
+        if place > 0 {
+            key.push('.');
+        }
+        for (unit, is_written) in [(100, octet >= 100), (10, octet >= 10), (1, true)] {
+            if is_written {
+                key.push(char::from(b'0' + octet / unit % 10));
+            }
+        }
+    }
+    key
+}
+
 /// Who is asking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallerIdentity {
@@ -89,7 +107,7 @@ impl CallerIdentity {
     }
 
     pub(crate) fn unproven(address: Option<IpAddr>, failure: Option<CredentialFailure>) -> CallerIdentity {
-        let address_key = address.map(|address| format!("{ADDRESS_PREFIX}{address}")).unwrap_or_default();
+        let address_key = address.map(address_key).unwrap_or_default();
         CallerIdentity { address, address_key, proven: None, failure }
     }
 
@@ -195,6 +213,14 @@ mod tests {
             assert_eq!(request.get(attribute), None, "{attribute}");
         }
         assert_eq!(CallerIdentity::unproven(None, None).client_key(), "unix");
+    }
+
+    #[test]
+    fn the_key_of_an_address_is_its_text() {
+        for address in ["0.0.0.0", "1.10.100.255", "9.99.199.200", "127.0.0.1", "2001:db8::1", "::ffff:1.2.3.4"] {
+            let caller = CallerIdentity::unproven(address.parse().ok(), None);
+            assert_eq!(caller.client_key(), format!("ip:{address}"));
+        }
     }
 
     #[test]

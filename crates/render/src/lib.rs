@@ -88,6 +88,7 @@ pub fn write_proxied(decision: &Decision, asked: &ProxyResponseOptions, config: 
 /// Appends the header fields alone, for a response that another server writes.
 pub fn write_headers(decision: &Decision, options: &ResponseOptions, config: &RenderConfig, out: &mut HeaderFields) {
     if !matches!(decision.verdict, Verdict::Invalid(_)) {
+        out.reserve_values();
         append_fields(&RenderInput::of(decision, options, config), config, out);
     }
 }

@@ -58,6 +58,9 @@ pub(super) fn write(problem: &ProblemDetails<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// The body of most denials.
+const BODY_BYTES: usize = 512;
+
 /// Appends a denial by status, for a response that another server writes: its header fields and its body. Returns the
 /// status.
 pub fn write_denial(
@@ -69,6 +72,8 @@ pub fn write_denial(
 ) -> u16 {
     let input = RenderInput::of(decision, options, config);
     let status = denial_status(&input, options, config);
+    fields.reserve_values();
+    body.reserve(BODY_BYTES);
     append_denial(&input, status, options.media, config, fields, body);
     status
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use tollgate_service::Reply;
 
 use crate::app::{WebApp, WebRequest, WebResponse};
 use crate::handler::{Handler, handle_or_fail};
 use crate::head::HttpError;
+use crate::reply_fields::append_fields;
 use crate::response_body::ResponseBody;
 
 /// A [`Handler`] as a [`WebApp`].
@@ -58,11 +59,7 @@ pub fn response_of(reply: Reply) -> WebResponse {
     let mut response = WebResponse::new(ResponseBody::full(reply.body));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let fields = response.headers_mut();
-    for (name, value) in reply.fields.iter() {
-        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value)) {
-            fields.append(name, value);
-        }
-    }
+    append_fields(fields, &reply.fields);
     if reply.close {
         fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }

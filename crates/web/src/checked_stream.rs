@@ -231,7 +231,7 @@ impl CheckedStream {
             return Poll::Ready(read.map(|bytes| bytes > 0));
         }
         if self.input.is_empty() {
-            self.input = Vec::new(); // room for a read that nothing may fill for a minute
+            self.input = Vec::new(); // an idle connection keeps no room for a read
         }
         if self.waits_for == Some(WaitsFor::NextRequest) && self.drain_begun.as_mut().poll(cx).is_ready() {
             self.start_deadline();
@@ -255,10 +255,10 @@ impl CheckedStream {
         }
     }
 
-    /// Moves the input that hyper does not have to the front. An idle connection keeps no large buffer.
+    /// Moves the input that hyper does not have to the front.
     fn compact_input(&mut self) {
         if self.start == self.input.len() {
-            self.input = Vec::new();
+            self.input.clear();
         } else {
             self.input.drain(..self.start);
         }

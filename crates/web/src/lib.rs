@@ -18,6 +18,7 @@
 //! | [`HttpError`], [`http_error`] | why a message cannot be read, and the response to it |
 //! | [`h1`] | the strict parser of HTTP/1.1, in front of hyper and in the check path |
 //! | [`h2`], [`h2_head`] | HTTP/2 connections, and the checks of their heads |
+//! | [`set_fields`] | puts the fields of a decision into a header |
 //! | [`HttpMetrics`] | responses by path and status |
 
 mod app;
@@ -41,6 +42,7 @@ mod metrics;
 mod protocol;
 mod received_body;
 mod received_headers;
+mod reply_fields;
 mod respond;
 mod response_body;
 mod tunnel;
@@ -58,5 +60,6 @@ pub use metrics::HttpMetrics;
 pub use protocol::{TOO_MANY_CONNECTIONS, Web};
 pub use received_body::ReceivedBody;
 pub use received_headers::{HeaderLookup, ReceivedHeaders};
+pub use reply_fields::set_fields;
 pub use response_body::{ResponseBody, StreamError};
 pub use tunnel::Tunnel;

@@ -77,6 +77,18 @@ pub enum ForwardedStyle {
     Off,
 }
 
+impl ForwardedStyle {
+    /// Whether the server gets `X-Forwarded-*`.
+    pub(crate) const fn is_x(self) -> bool {
+        matches!(self, ForwardedStyle::XForwarded | ForwardedStyle::Both)
+    }
+
+    /// Whether the server gets `Forwarded`.
+    pub(crate) const fn is_forwarded(self) -> bool {
+        matches!(self, ForwardedStyle::Forwarded | ForwardedStyle::Both)
+    }
+}
+
 /// What becomes of `traceparent`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceStyle {

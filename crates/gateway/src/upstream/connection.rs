@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::driven_connection::DrivenConnection;
 use super::error::UpstreamError;
 use super::sent_body::SentRequestBody;
 use crate::spec::{ServerScheme, UpstreamUrl};
@@ -23,7 +24,7 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// An open connection.
 pub(crate) enum Opened {
-    Http1(http1::SendRequest<SentRequestBody>),
+    Http1(DrivenConnection),
     Http2(http2::SendRequest<SentRequestBody>),
 }
 
@@ -51,10 +52,7 @@ async fn http1(stream: UpstreamStream) -> Result<Opened, UpstreamError> {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(HEAD_BYTES_MAX); // and at most 100 fields: told a number, hyper allocates for every response
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(UpstreamError::of)?;
-    tokio::spawn(async move {
-        let _ = connection.with_upgrades().await; // the request that it served has the error
-    });
-    Ok(Opened::Http1(sender))
+    Ok(Opened::Http1(DrivenConnection::new(sender, connection)))
 }
 
 async fn http2(stream: UpstreamStream) -> Result<Opened, UpstreamError> {
@@ -69,7 +67,7 @@ async fn http2(stream: UpstreamStream) -> Result<Opened, UpstreamError> {
         .keep_alive_timeout(std::time::Duration::from_secs(10));
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(UpstreamError::of)?;
     tokio::spawn(async move {
-        let _ = connection.await; // likewise
+        let _ = connection.await; // its requests have the error
     });
     Ok(Opened::Http2(sender))
 }

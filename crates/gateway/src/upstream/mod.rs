@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `choice` | which server |
 //! | `retry` | whether a request is sent once more |
-//! | `pool`, `connection` | the connections of a server |
+//! | `pool`, `connection`, `driven_connection` | the connections of a server |
 //! | `server` | its load, and whether it is used |
 //! | `health` | active checks |
 //! | `protection` | how much it is given to do |
@@ -15,6 +15,7 @@
 
 mod choice;
 mod connection;
+mod driven_connection;
 mod error;
 mod health;
 mod pool;
@@ -159,7 +160,7 @@ impl Upstream {
         exchange: &Exchange<'_>,
         retries: u32,
     ) -> Result<Response<ReceivedResponse>, FailedAttempt> {
-        let sent = self.send_to(server.enter(), request, progress.clone(), exchange, retries);
+        let sent = pin!(self.send_to(server.enter(), request, progress.clone(), exchange, retries));
         let received = match exchange.end {
             None => sent.await,
             Some(end) => {
@@ -245,7 +246,7 @@ impl Upstream {
                 Some(again) if was_closed => request = again,
                 again => return Err(FailedAttempt { error: UpstreamError::of(error), again: again.map(Box::new) }),
             }
-            opened = server.pool().open().await;
+            opened = Box::pin(server.pool().open()).await;
         }
     }
 

@@ -11,11 +11,12 @@ use std::time::Duration;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Request, Response, Uri, header};
 use hyper::body::Incoming;
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http2;
 use tokio::time::{Instant, timeout};
 use tollgate_net::Deadline;
 
 use super::connection::{Opened, open};
+use super::driven_connection::DrivenConnection;
 use super::error::{UpstreamError, UpstreamStep};
 use super::sent_body::{BodyProgress, SentRequestBody};
 use super::tls::UpstreamTls;
@@ -47,7 +48,7 @@ struct PoolState {
 }
 
 struct IdleConnection {
-    sender: http1::SendRequest<SentRequestBody>,
+    connection: DrivenConnection,
     deadline: Deadline,
     since: Instant,
 }
@@ -62,7 +63,7 @@ struct SharedConnection {
 /// A connection for one request.
 pub(crate) enum Checkout {
     Http1 {
-        sender: http1::SendRequest<SentRequestBody>,
+        connection: DrivenConnection,
         /// The timer of the connection, if it has one already.
         deadline: Option<Deadline>,
         /// It waited for so long that the server may have closed it meanwhile.
@@ -92,7 +93,8 @@ impl ConnectionPool {
     pub(crate) async fn checkout(&self) -> Result<Checkout, UpstreamError> {
         match self.take() {
             Some(open) => Ok(open),
-            None => self.open().await,
+            // Boxed: a handshake's future is large, and requests on open connections should not move it.
+            None => Box::pin(self.open()).await,
         }
     }
 
@@ -100,7 +102,7 @@ impl ConnectionPool {
     pub(crate) async fn open(&self) -> Result<Checkout, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.any))).await;
         match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(sender) => Ok(Checkout::new(sender)),
+            Opened::Http1(connection) => Ok(Checkout::new(connection)),
             Opened::Http2(sender) => {
                 let connection = SharedConnection { sender, streams: Arc::default() };
                 self.state().shared.push(connection.clone());
@@ -113,7 +115,10 @@ impl ConnectionPool {
     pub(crate) async fn open_unshared(&self) -> Result<Checkout, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.any))).await;
         Ok(match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(sender) => Checkout::new(sender),
+            Opened::Http1(mut connection) => {
+                connection.spawn();
+                Checkout::new(connection)
+            }
             Opened::Http2(sender) => Checkout::Http2 { sender, stream: Arc::default(), is_pooled: false },
         })
     }
@@ -122,27 +127,30 @@ impl ConnectionPool {
     pub(crate) async fn open_http1(&self) -> Result<UpgradeSender, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.http1))).await;
         match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(sender) => Ok(UpgradeSender(sender)),
+            Opened::Http1(mut connection) => {
+                connection.spawn();
+                Ok(UpgradeSender(connection))
+            }
             Opened::Http2(_) => Err(UpstreamError::NoUpgrade),
         }
     }
 
     /// Gives a connection back, behind a response that was read to its end.
-    pub(crate) fn put_back(&self, sender: http1::SendRequest<SentRequestBody>, deadline: Deadline) {
-        if sender.is_closed() || self.max_idle == 0 {
+    pub(crate) fn put_back(&self, mut connection: DrivenConnection, deadline: Deadline) {
+        if self.max_idle == 0 || !connection.is_reusable() {
             return;
         }
         let mut state = self.state();
         if state.idle.len() >= self.max_idle {
             state.idle.pop_front();
         }
-        state.idle.push_back(IdleConnection { sender, deadline, since: Instant::now() });
+        state.idle.push_back(IdleConnection { connection, deadline, since: Instant::now() });
     }
 
     /// Closes connections that have been idle for long, or that the server has closed.
     pub(crate) fn close_idle(&self) {
         let mut state = self.state();
-        state.idle.retain(|idle| !idle.sender.is_closed() && idle.since.elapsed() < IDLE_MAX);
+        state.idle.retain_mut(|idle| idle.since.elapsed() < IDLE_MAX && idle.connection.is_open());
         state.shared.retain(|shared| !shared.sender.is_closed());
     }
 
@@ -163,12 +171,12 @@ impl ConnectionPool {
         for _ in 0..LOOKS_MAX {
             at = at.checked_sub(1)?;
             let idle = state.idle.get(at)?;
-            if idle.sender.is_closed() || idle.since.elapsed() >= IDLE_MAX {
+            if idle.connection.is_closed() || idle.since.elapsed() >= IDLE_MAX {
                 state.idle.remove(at);
-            } else if idle.sender.is_ready() {
-                let IdleConnection { sender, deadline, since } = state.idle.remove(at)?;
+            } else if idle.connection.is_ready() {
+                let IdleConnection { connection, deadline, since } = state.idle.remove(at)?;
                 let (deadline, may_be_stale) = (Some(deadline), since.elapsed() >= FRESH);
-                return Some(Checkout::Http1 { sender, deadline, may_be_stale, is_pooled: true });
+                return Some(Checkout::Http1 { connection, deadline, may_be_stale, is_pooled: true });
             }
         }
         None
@@ -182,14 +190,14 @@ impl ConnectionPool {
 /// What a response occupies until its body ends.
 pub(crate) enum UsedConnection {
     /// A connection of its own, and how much of the request the server has taken.
-    Http1(http1::SendRequest<SentRequestBody>, BodyProgress),
+    Http1(DrivenConnection, BodyProgress),
     /// Its part of a shared connection.
     Http2(#[expect(dead_code, reason = "held, not read")] Arc<()>),
 }
 
 /// The connection that a response came by.
 pub(crate) enum AnsweredBy {
-    Http1(http1::SendRequest<SentRequestBody>),
+    Http1(DrivenConnection),
     Http2(Arc<()>),
 }
 
@@ -197,7 +205,12 @@ impl AnsweredBy {
     /// What stays in use until the response has been read.
     pub(crate) fn after(self, progress: BodyProgress) -> UsedConnection {
         match self {
-            AnsweredBy::Http1(sender) => UsedConnection::Http1(sender, progress),
+            AnsweredBy::Http1(mut connection) => {
+                if !progress.is_done() {
+                    connection.spawn(); // the request goes on although the caller may not read its response
+                }
+                UsedConnection::Http1(connection, progress)
+            }
             AnsweredBy::Http2(stream) => UsedConnection::Http2(stream),
         }
     }
@@ -208,8 +221,8 @@ pub(crate) type Unanswered = (hyper::Error, Option<Request<SentRequestBody>>);
 
 impl Checkout {
     /// A connection that was just opened.
-    const fn new(sender: http1::SendRequest<SentRequestBody>) -> Checkout {
-        Checkout::Http1 { sender, deadline: None, may_be_stale: false, is_pooled: false }
+    const fn new(connection: DrivenConnection) -> Checkout {
+        Checkout::Http1 { connection, deadline: None, may_be_stale: false, is_pooled: false }
     }
 
     /// A deadline for the response: a connection keeps its timer, because registering one costs a part of a request.
@@ -239,13 +252,9 @@ impl Checkout {
         url: &UpstreamUrl,
     ) -> Result<(Response<Incoming>, AnsweredBy), Unanswered> {
         match self {
-            Checkout::Http1 { mut sender, .. } => match sender.try_send_request(request).await {
-                Ok(response) => Ok((response, AnsweredBy::Http1(sender))),
-                Err(mut error) => {
-                    let unsent = error.take_message();
-                    Err((error.into_error(), unsent))
-                }
-            },
+            Checkout::Http1 { mut connection, .. } => {
+                connection.send(request).await.map(|response| (response, AnsweredBy::Http1(connection)))
+            }
             Checkout::Http2 { mut sender, stream, .. } => {
                 match sender.try_send_request(with_authority(request, url.scheme)).await {
                     Ok(response) => Ok((response, AnsweredBy::Http2(stream))),
@@ -285,7 +294,7 @@ fn with_host(mut request: Request<SentRequestBody>) -> Request<SentRequestBody> 
 }
 
 /// A connection of its own for a request that may become a tunnel.
-pub(crate) struct UpgradeSender(http1::SendRequest<SentRequestBody>);
+pub(crate) struct UpgradeSender(DrivenConnection);
 
 impl UpgradeSender {
     /// What stays in use until a response has been read that agreed to nothing.
@@ -297,6 +306,6 @@ impl UpgradeSender {
         &mut self,
         request: Request<SentRequestBody>,
     ) -> Result<Response<Incoming>, UpstreamError> {
-        self.0.send_request(request).await.map_err(UpstreamError::of)
+        self.0.send(request).await.map_err(|(error, _)| UpstreamError::of(error))
     }
 }

@@ -70,11 +70,11 @@ impl ReceivedResponse {
     /// A connection whose server has not taken all of the request cannot serve another one: what is left of the body
     /// would be read as the next request.
     fn put_back(&mut self) {
-        if let (Some(UsedConnection::Http1(sender, progress)), Some(deadline)) =
+        if let (Some(UsedConnection::Http1(connection, progress)), Some(deadline)) =
             (self.connection.take(), self.idle.take())
             && progress.is_done()
         {
-            self.in_flight.server().pool().put_back(sender, deadline);
+            self.in_flight.server().pool().put_back(connection, deadline);
         }
     }
 
@@ -98,7 +98,13 @@ impl Body for ReceivedResponse {
     type Error = StreamError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
-        match Pin::new(&mut self.incoming).poll_frame(cx) {
+        let ReceivedResponse { incoming, connection, .. } = &mut *self;
+        let mut poll = |cx: &mut Context<'_>| Pin::new(&mut *incoming).poll_frame(cx);
+        let polled = match connection {
+            Some(UsedConnection::Http1(connection, _)) => connection.poll_driven(cx, poll),
+            Some(UsedConnection::Http2(_)) | None => poll(cx),
+        };
+        match polled {
             Poll::Ready(frame) => {
                 self.is_waiting = false;
                 if frame.is_none() || self.incoming.is_end_stream() {
