@@ -422,6 +422,7 @@ fn traffic_monitor(config: &Config, keys: &SecretKeys, clock: &Arc<dyn Clock>) -
         secret: keys.decision_log(),
         plain_keys: config.control.violations_plain_keys,
         node: config.node_name(),
+        fleet_secret: keys.node_messages(),
     };
     TrafficMonitor::start(config).map(Some).context("cannot start the thread of the analytics")
 }

@@ -13,5 +13,6 @@ mod penalties;
 mod reservations;
 mod shared;
 mod start;
+mod traffic;
 mod trouble;
 mod webhooks;
