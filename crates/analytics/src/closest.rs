@@ -15,20 +15,25 @@ pub(crate) struct ClosestClients {
 }
 
 /// How much of its limit a client used.
-#[derive(Clone, Debug)]
-pub(crate) struct CloseClient {
-    pub(crate) key: u64,
-    pub(crate) name: String,
-    pub(crate) used: u64,
-    pub(crate) limit: u64,
-    pub(crate) at: Time,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CloseClient {
+    /// The digest of the client.
+    pub key: u64,
+    /// Its name.
+    pub name: String,
+    /// Units in use.
+    pub used: u64,
+    /// The limit.
+    pub limit: u64,
+    /// When that was.
+    pub at: Time,
     /// When the bucket is empty again, if nothing else happens.
-    pub(crate) empty_at: Time,
+    pub empty_at: Time,
 }
 
 impl CloseClient {
     /// Per mille of the limit.
-    pub(crate) fn share(&self) -> u64 {
+    pub fn share(&self) -> u64 {
         (u128::from(self.used) * 1000 / u128::from(self.limit.max(1))).try_into().unwrap_or(u64::MAX)
     }
 }

@@ -2,8 +2,8 @@
 
 use tollgate_core::Time;
 
-use crate::rule_index::RuleIndex;
-use crate::rule_traffic::{LimitedClient, RuleSummaries};
+use crate::limited_client::LimitedClient;
+use crate::rule_clients::{ClientCounts, RuleClients};
 
 /// By what clients are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +20,23 @@ pub enum Ranking {
     Closest,
 }
 
+impl Ranking {
+    /// The counts that it is made of.
+    pub const fn counts(self) -> ClientCounts {
+        match self {
+            Ranking::Consuming => ClientCounts::Units,
+            Ranking::Denied | Ranking::ShadowDenied | Ranking::NewlyDenied | Ranking::Closest => ClientCounts::Refusals,
+        }
+    }
+}
+
 /// A client in a ranking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedClient {
+    /// The namespace.
+    pub namespace: String,
     /// The rule.
-    pub rule: RuleIndex,
+    pub rule: String,
     /// The client.
     pub client: String,
     /// The digest of the client.
@@ -61,34 +73,39 @@ pub struct TopClients {
 }
 
 impl TopClients {
+    /// The first clients of a ranking, over these rules.
+    pub fn of(rules: &[RuleClients], by: Ranking, now: Time, most: usize) -> TopClients {
+        let mut top = TopClients::default();
+        rules.iter().for_each(|clients| top.add(clients, by, now));
+        top.finish(by, most)
+    }
+
     /// Adds the clients of one rule.
-    pub(crate) fn add(&mut self, rule: RuleIndex, summaries: &RuleSummaries, by: Ranking, now: Time) {
-        let since = summaries.since();
-        self.since = Some(self.since.map_or(since, |known| known.min(since)));
+    fn add(&mut self, clients: &RuleClients, by: Ranking, now: Time) {
+        let RuleClients { namespace, rule, since, .. } = clients;
+        self.since = Some(self.since.map_or(*since, |known| known.min(*since)));
         match by {
-            Ranking::Closest => self.clients.extend(summaries.closest.at(now).map(|close| RankedClient {
-                rule,
+            Ranking::Closest => self.clients.extend(clients.close.iter().map(|close| RankedClient {
+                namespace: namespace.clone(),
+                rule: rule.clone(),
                 client: close.name.clone(),
                 key: close.key,
                 count: close.used,
                 error: 0,
                 usage: Some((close.used, close.limit)),
-                limited: summaries.limited(close.key).copied().filter(|limited| limited.is_limited(now)),
+                limited: clients.limited.get(&close.key).copied().filter(|limited| limited.is_limited(now)),
                 at: Some(close.at),
             })),
-            Ranking::Consuming => self.add_hitters(rule, summaries, by),
-            Ranking::Denied | Ranking::ShadowDenied | Ranking::NewlyDenied => self.add_hitters(rule, summaries, by),
+            Ranking::Denied | Ranking::ShadowDenied | Ranking::NewlyDenied | Ranking::Consuming => {
+                self.add_hitters(clients, by);
+            }
         }
     }
 
-    fn add_hitters(&mut self, rule: RuleIndex, summaries: &RuleSummaries, by: Ranking) {
-        let hitters = match by {
-            Ranking::Consuming => summaries.consuming_clients(),
-            _ => summaries.refused_clients(),
-        };
-        self.missing_at_most = self.missing_at_most.max(hitters.floor());
-        for hitter in hitters.hitters() {
-            let limited = summaries.limited(hitter.key).copied();
+    fn add_hitters(&mut self, clients: &RuleClients, by: Ranking) {
+        self.missing_at_most = self.missing_at_most.max(clients.hitters.floor());
+        for hitter in clients.hitters.hitters() {
+            let limited = clients.limited.get(&hitter.key).copied();
             let is_shadow = limited.is_some_and(|limited| limited.is_shadow);
             let is_wanted = match by {
                 Ranking::Denied | Ranking::NewlyDenied => !is_shadow,
@@ -97,7 +114,8 @@ impl TopClients {
             };
             if is_wanted {
                 self.clients.push(RankedClient {
-                    rule,
+                    namespace: clients.namespace.clone(),
+                    rule: clients.rule.clone(),
                     client: hitter.name.clone(),
                     key: hitter.key,
                     count: hitter.count,
@@ -111,7 +129,7 @@ impl TopClients {
     }
 
     /// Sorts, and leaves the first ones.
-    pub(crate) fn finish(mut self, by: Ranking, most: usize) -> TopClients {
+    fn finish(mut self, by: Ranking, most: usize) -> TopClients {
         let since = |client: &RankedClient| client.limited.map_or(Time::ZERO, |limited| limited.since);
         self.clients.sort_by(|a, b| {
             let order = match by {
@@ -119,7 +137,9 @@ impl TopClients {
                 Ranking::NewlyDenied => since(b).cmp(&since(a)),
                 Ranking::Denied | Ranking::ShadowDenied | Ranking::Consuming => b.count.cmp(&a.count),
             };
-            order.then_with(|| a.client.cmp(&b.client)).then(a.rule.cmp(&b.rule))
+            order
+                .then_with(|| a.client.cmp(&b.client))
+                .then_with(|| (&a.namespace, &a.rule).cmp(&(&b.namespace, &b.rule)))
         });
         self.clients.truncate(most);
         self

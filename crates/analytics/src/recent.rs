@@ -69,6 +69,11 @@ impl RecentDecision {
         !self.is_allowed || self.rulings.iter().any(|ruling| ruling.is_refused)
     }
 
+    /// Its place in the order of decisions: by time, and by the order of recording where many have the same time.
+    pub const fn place(&self) -> (Time, u64) {
+        (self.at, self.sequence)
+    }
+
     /// The ruling that is shown first: the deciding one.
     pub fn first(&self) -> Option<&RecentRuling> {
         self.rulings.first()
@@ -86,8 +91,8 @@ pub struct DecisionFilter {
     pub namespaces: Option<Vec<RuleIndex>>,
     /// Only those that were allowed, or only the others.
     pub is_allowed: Option<bool>,
-    /// Recorded before this one, by its [`sequence`](RecentDecision::sequence).
-    pub before: Option<u64>,
+    /// Before this [place](RecentDecision::place).
+    pub before: Option<(Time, u64)>,
 }
 
 impl DecisionFilter {
@@ -98,7 +103,7 @@ impl DecisionFilter {
             && self.rules.as_ref().is_none_or(is_of)
             && self.namespaces.as_ref().is_none_or(|names| names.contains(&decision.namespace))
             && self.is_allowed.is_none_or(|is_allowed| is_allowed == decision.is_allowed)
-            && self.before.is_none_or(|before| decision.sequence < before)
+            && self.before.is_none_or(|before| decision.place() < before)
     }
 }
 
@@ -174,16 +179,25 @@ impl RecentDecisions {
         })
     }
 
-    /// The decisions that are wanted, the last recorded first: many have the same time, so that a page could not begin
-    /// where the one before it ended.
+    /// The decisions that are wanted, the last first. Buffers are taken in turn, so the rings are not in the order of time.
     pub fn find(&self, filter: &DecisionFilter, most: usize) -> Vec<&RecentDecision> {
-        let mut found: Vec<&RecentDecision> = Vec::new();
-        for ring in [&self.refused, &self.others] {
-            found.extend(ring.kept.iter().rev().filter(|kept| filter.admits(kept)).take(most));
-        }
-        found.sort_by_key(|decision| std::cmp::Reverse(decision.sequence));
+        let mut found: Vec<&RecentDecision> = self.all().filter(|kept| filter.admits(kept)).collect();
+        found.sort_by_key(|decision| std::cmp::Reverse(decision.place()));
         found.truncate(most);
         found
+    }
+
+    /// How many decisions were recorded so far: the sequence of the last one.
+    pub const fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// The refusals that were recorded after this sequence, at most so many of the last ones.
+    pub fn refused_after(&self, sequence: u64, most: usize) -> Vec<&RecentDecision> {
+        let newer = self.refused.kept.iter().rev().take_while(|kept| kept.sequence > sequence);
+        let mut newer: Vec<&RecentDecision> = newer.take(most).collect();
+        newer.reverse();
+        newer
     }
 
     /// All decisions that are kept.

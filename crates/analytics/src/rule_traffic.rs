@@ -1,59 +1,19 @@
 //! The state of one rule: its series, and the summaries of its clients.
 
-use tollgate_core::{Outcome, Span, Time, Wait};
+use tollgate_core::{Outcome, Span, Time};
 
 use crate::closest::{CloseClient, ClosestClients};
 use crate::heavy_hitters::HeavyHitters;
+use crate::limited_client::LimitedClient;
+use crate::rule_clients::{ClientCounts, RuleClients};
 use crate::sample::{DecisionSample, RulingSample};
 use crate::series::SeriesHandle;
 use crate::{SeriesKey, SpaceSaving};
 
 /// The period of a summary. Rankings cover the present one and the one before: five to ten minutes.
 pub(crate) const PERIOD: Span = Span::from_secs(300);
-/// Refusals of a client that are this close together are one time of being limited.
-const STREAK_GAP: Span = Span::from_secs(60);
-/// A client that was refused counts as limited for at least so long.
-const LIMITED_MIN: Span = Span::SECOND;
 /// Requests after which a client has a series of its own.
 const SERIES_FROM: u64 = 8;
-
-/// A client that a rule refuses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LimitedClient {
-    /// Its first refusal of those that followed each other closely.
-    pub since: Time,
-    /// Its last refusal.
-    pub last: Time,
-    /// When the last request would have passed; `None` if never.
-    pub until: Option<Time>,
-    /// What it had used then.
-    pub used: u64,
-    /// The limit then.
-    pub limit: u64,
-    /// Whether the last refusal was that of a rule in shadow mode.
-    pub is_shadow: bool,
-}
-
-impl LimitedClient {
-    /// True if it is limited at this time.
-    pub fn is_limited(&self, now: Time) -> bool {
-        let held = self.last.after(LIMITED_MIN);
-        now < self.until.map_or(held.after(STREAK_GAP), |until| until.max(held))
-    }
-
-    fn refused(&mut self, at: Time, ruling: &RulingSample, outcome: &Outcome) {
-        if self.last == Time::ZERO || at.since(self.last) > STREAK_GAP {
-            self.since = at;
-        }
-        (self.last, self.used, self.limit) = (at.max(self.last), outcome.used, outcome.limit);
-        self.is_shadow = !ruling.is_enforced;
-        self.until = match outcome.wait {
-            Wait::None => Some(at),
-            Wait::For(span) => Some(at.after(span)),
-            Wait::Never => None,
-        };
-    }
-}
 
 /// The state of one rule.
 #[derive(Debug)]
@@ -112,11 +72,6 @@ impl RuleSummaries {
         turn(&mut self.denied, is_next);
     }
 
-    /// The start of what rankings cover.
-    pub(crate) fn since(&self) -> Time {
-        Time::from_nanos(self.period.saturating_sub(1) * PERIOD.nanos())
-    }
-
     /// Counts what the rule made of a client's request. Returns the series of the client, if it has some.
     pub(crate) fn record(&mut self, sample: &DecisionSample<'_>, ruling: &RulingSample) -> TrackedSeries<'_> {
         self.turn(sample.at);
@@ -164,16 +119,36 @@ impl RuleSummaries {
         self.denied.iter().find_map(|denied| denied.get(key)).map(|counter| &counter.state)
     }
 
-    /// The refused clients of both periods.
-    pub(crate) fn refused_clients(&self) -> HeavyHitters {
-        let [present, before] = &self.denied;
-        present.heavy_hitters().plus(&before.heavy_hitters())
+    /// The clients of both periods that a ranking of this time covers.
+    pub(crate) fn clients(&self, counts: ClientCounts, now: Time) -> RuleClients {
+        let period = (now.nanos() / PERIOD.nanos()).max(self.period);
+        let hitters = match counts {
+            ClientCounts::Refusals => heaviest(&self.denied, period - self.period),
+            ClientCounts::Units => heaviest(&self.consuming, period - self.period),
+        };
+        let close: Vec<CloseClient> = match counts {
+            ClientCounts::Refusals => self.closest.at(now).cloned().collect(),
+            ClientCounts::Units => Vec::new(),
+        };
+        let keys = hitters.hitters().iter().map(|hitter| hitter.key).chain(close.iter().map(|close| close.key));
+        let limited = keys.filter_map(|key| Some((key, *self.limited(key)?))).collect();
+        let since = Time::from_nanos(period.saturating_sub(1) * PERIOD.nanos());
+        RuleClients { namespace: String::new(), rule: String::new(), since, hitters, limited, close }
     }
 
     /// The consuming clients of both periods.
     pub(crate) fn consuming_clients(&self) -> HeavyHitters {
-        let [present, before] = &self.consuming;
-        present.heavy_hitters().plus(&before.heavy_hitters())
+        heaviest(&self.consuming, 0)
+    }
+}
+
+/// The sum of what two periods counted, the later of which ended so many periods ago.
+fn heaviest<T: Default>(summaries: &[SpaceSaving<T>; 2], ended: u64) -> HeavyHitters {
+    let [present, before] = summaries;
+    match ended {
+        0 => present.heavy_hitters().plus(&before.heavy_hitters()),
+        1 => present.heavy_hitters(),
+        _ => HeavyHitters::default(), // nothing was counted since
     }
 }
 

@@ -1,13 +1,16 @@
 //! Everything that is known of the traffic.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use tollgate_core::{Span, Time};
 
+use crate::limited_client::LimitedClient;
+use crate::limited_keys::LimitedKeys;
 use crate::ranking::{Ranking, TopClients};
 use crate::recent::RecentDecisions;
+use crate::rule_clients::{ClientCounts, RuleClients};
 use crate::rule_index::RuleIndex;
-use crate::rule_traffic::{LimitedClient, RuleSummaries, RuleTraffic};
+use crate::rule_traffic::{RuleSummaries, RuleTraffic};
 use crate::sample::{DecisionSample, RulingSample};
 use crate::series::{Resolution, SeriesHandle, SeriesKey, SeriesPool, TrafficSeries};
 use crate::{RecentDecision, TrafficBudget, TrafficCounts};
@@ -240,27 +243,40 @@ impl Traffic {
 
     /// A ranking of the clients of these rules.
     pub fn top(&self, by: Ranking, now: Time, most: usize, is_wanted: impl Fn(&str, &str) -> bool) -> TopClients {
-        let mut top = TopClients::default();
-        for (index, rule) in self.summarized_rules() {
-            if let Some(summaries) = rule.summaries.as_ref().filter(|_| is_wanted(&rule.namespace, &rule.rule)) {
-                top.add(index, summaries, by, now);
-            }
-        }
-        top.finish(by, most)
+        TopClients::of(&self.clients(by.counts(), now, is_wanted), by, now, most)
+    }
+
+    /// The clients of these rules: what rankings are made of.
+    pub fn clients(&self, counts: ClientCounts, now: Time, is_wanted: impl Fn(&str, &str) -> bool) -> Vec<RuleClients> {
+        let wanted = self.summarized_rules().filter(|(_, rule)| is_wanted(&rule.namespace, &rule.rule));
+        let clients = |(_, rule): (RuleIndex, &RuleTraffic)| {
+            let clients = rule.summaries.as_ref()?.clients(counts, now);
+            Some(RuleClients { namespace: rule.namespace.to_string(), rule: rule.rule.to_string(), ..clients })
+        };
+        wanted.filter_map(clients).collect()
     }
 
     /// How many clients are limited now, and whether none is missing from that number.
     pub fn limited_now(&self, now: Time, is_wanted: impl Fn(&str) -> bool) -> (usize, bool) {
-        let (mut keys, mut is_exact) = (HashSet::new(), true);
+        let limited = self.limited_keys(now, is_wanted);
+        (limited.count(), limited.is_exact)
+    }
+
+    /// The clients that are limited now, by namespace.
+    pub fn limited_keys(&self, now: Time, is_wanted: impl Fn(&str) -> bool) -> LimitedKeys {
+        let mut all = LimitedKeys { keys: BTreeMap::new(), is_exact: true };
         for (_, rule) in self.summarized_rules().filter(|(_, rule)| is_wanted(&rule.namespace)) {
             for denied in rule.summaries.iter().flat_map(|summaries| &summaries.denied) {
-                is_exact &= denied.floor() == 0;
+                all.is_exact &= denied.floor() == 0;
                 let limited =
                     denied.counters().filter(|counter| !counter.state.is_shadow && counter.state.is_limited(now));
-                keys.extend(limited.map(|counter| counter.key));
+                let mut limited = limited.map(|counter| counter.key).peekable();
+                if limited.peek().is_some() {
+                    all.keys.entry(rule.namespace.to_string()).or_default().extend(limited);
+                }
             }
         }
-        (keys.len(), is_exact)
+        all
     }
 
     /// The rules that refused a client in the last minutes.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use tollgate_analytics::{HeavyHitters, SpaceSaving};
+use tollgate_analytics::{CloseClient, HeavyHitters, LimitedClient, RuleClients, SpaceSaving, sum_of_nodes};
+use tollgate_core::Time;
 
 /// Adds everything, and counts it exactly beside.
 fn summarize(stream: &[(u64, u64)], capacity: usize) -> (SpaceSaving<()>, HashMap<u64, u64>) {
@@ -62,6 +63,52 @@ proptest! {
         check(&sum, &both)?;
         check(&sum.cut(most), &both)?;
     }
+}
+
+proptest! {
+    /// A fleet: each node summarizes its own stream with `k` counters, and one node adds them up.
+    #[test]
+    fn rankings_of_a_fleet_keep_the_bounds(
+        nodes in proptest::collection::vec(streams(), 1..6),
+        capacity in 1_usize..40,
+        most in proptest::option::of(0_usize..20),
+    ) {
+        let (mut exact, mut parts) = (HashMap::new(), Vec::new());
+        for stream in &nodes {
+            let (summary, own) = summarize(stream, capacity);
+            own.into_iter().for_each(|(key, weight)| *exact.entry(key).or_default() += weight);
+            let mut clients = RuleClients { hitters: summary.heavy_hitters(), ..RuleClients::default() };
+            most.into_iter().for_each(|most| clients.cut(most));
+            parts.push(clients);
+        }
+        let sum = sum_of_nodes(parts);
+        prop_assert_eq!(sum.len(), 1);
+        let found = &sum[0].hitters;
+        check(found, &exact)?;
+        if most.is_none() {
+            prop_assert!(found.floor() * capacity as u64 <= found.total(), "the sum of n/k of the nodes");
+            prop_assert!(found.hitters().iter().all(|own| own.error * capacity as u64 <= found.total()));
+        }
+    }
+}
+
+#[test]
+fn what_two_nodes_know_of_a_client_is_joined() {
+    let at = Time::from_secs;
+    let limited =
+        |since, last, used| LimitedClient { since: at(since), last: at(last), used, ..LimitedClient::default() };
+    let (a, b) = (limited(100, 200, 5), limited(150, 230, 7));
+    assert_eq!((a.joined(b), b.joined(a)), (limited(100, 230, 7), limited(100, 230, 7)), "one time of being limited");
+    let later = limited(300, 310, 9);
+    assert_eq!(a.joined(later), later, "more than a minute apart: since the later one");
+    let close = |key, used, seen| CloseClient { key, used, limit: 10, at: at(seen), ..CloseClient::default() };
+    let rule = |close: Vec<CloseClient>, since| RuleClients { close, since: at(since), ..RuleClients::default() };
+    let sum = sum_of_nodes([
+        rule(vec![close(1, 6, 20), close(2, 8, 5)], 600),
+        rule(vec![close(1, 5, 10), close(2, 9, 9)], 300),
+    ]);
+    assert_eq!(sum[0].close, [close(1, 6, 20), close(2, 9, 9)], "a bucket is shared: its latest usage, not the sum");
+    assert_eq!(sum[0].since, at(300));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use tollgate_analytics::{
-    ClientEffect, DecisionFilter, DecisionSample, LimitChange, Ranking, Resolution, RuleIndex, RulingSample, Traffic,
-    TrafficBudget, TrafficCounts, TrafficSeries,
+    ClientEffect, DecisionFilter, DecisionSample, LimitChange, Ranking, RecentDecision, Resolution, RuleIndex,
+    RulingSample, Traffic, TrafficBudget, TrafficCounts, TrafficSeries,
 };
 use tollgate_core::{Limit, Outcome, Span, Time, Wait};
 
@@ -131,7 +131,7 @@ fn recent_decisions_are_found_by_client_rule_and_id() {
     assert_eq!(refused, [10, 4]);
     assert_eq!(recent.get(4).unwrap().rulings[0].limited_since, Some(Bench::at(3)));
     assert!(recent.get(99).is_none());
-    let before = recent.get(6).map(|own| own.sequence);
+    let before = recent.get(6).map(RecentDecision::place);
     let before = DecisionFilter { before, ..DecisionFilter::default() };
     assert_eq!(recent.find(&before, 2).iter().map(|own| own.id).collect::<Vec<_>>(), [5, 4]);
 }

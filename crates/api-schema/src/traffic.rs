@@ -15,6 +15,19 @@ fn array(of: Value, text: &str) -> Value {
     json!({ "type": "array", "items": of, "description": text })
 }
 
+/// The nodes that a document is about.
+fn with_nodes(mut members: Value) -> Value {
+    if let Some(members) = members.as_object_mut() {
+        members.insert("nodes".to_owned(), names("The nodes that are in it, the one that was asked first."));
+        members.insert("missing_nodes".to_owned(), names("Nodes of the fleet that did not answer in time."));
+    }
+    answer(members)
+}
+
+fn names(text: &str) -> Value {
+    array(json!({ "type": "string" }), text)
+}
+
 fn counts() -> Value {
     json!({
         "allowed": number("Requests that were allowed."),
@@ -71,9 +84,10 @@ fn overview() -> Vec<(&'static str, Value)> {
                 "closest": ranked("Clients that use most of their limit."),
                 "nodes": array(answer(json!({
                     "node": text("Its name."),
-                    "is_self": flag("Whether it is the node that answers."),
+                    "is_self": flag("Whether it is the node that was asked."),
+                    "answered": flag("Whether it answered: its clients are in the rankings."),
                     "seen_at": time("When it last reported."),
-                    "missing": flag("Whether it stopped to report: its counts are not in the totals."),
+                    "missing": flag("Whether it stopped to report, and did not answer: its counts are not in the totals."),
                     "per_second": rates(),
                 })), "The nodes of the fleet that report."),
                 "dropped": number("Decisions that were left out since the start, because there were too many."),
@@ -81,7 +95,7 @@ fn overview() -> Vec<(&'static str, Value)> {
         ),
         (
             "TrafficSeries",
-            answer(json!({
+            with_nodes(json!({
                 "start": time("The start of the first step."),
                 "step_seconds": number("The length of a step."),
                 "allowed": steps("Requests that were allowed, by step."),
@@ -92,7 +106,7 @@ fn overview() -> Vec<(&'static str, Value)> {
         ),
         (
             "TopClients",
-            answer(json!({
+            with_nodes(json!({
                 "by": word(&["denied", "shadow_denied", "consuming", "newly_denied", "closest"], "What it is ranked by."),
                 "since": maybe_time("The start of what it covers; null if nothing was counted."),
                 "missing_at_most": number("A client that is missing has at most so many at one rule."),
@@ -170,7 +184,7 @@ fn decisions() -> Vec<(&'static str, Value)> {
         ),
         (
             "DecisionList",
-            answer(json!({
+            with_nodes(json!({
                 "decisions": array(reference("RecentDecision"), "The latest first."),
                 "next_before": maybe("string", "`before` of the next piece; null at the end."),
             })),

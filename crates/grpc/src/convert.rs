@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 
 use tollgate_service::ApiError;
 use tollgate_service::check_request::{BodyError, CheckRequest};
-use tollgate_service::render::{Policy, meter_of};
+use tollgate_service::render::{Policy, RenderConfig, meter_of};
 
 /// Reads a request, by the same rules as the JSON API.
 pub(super) fn check_request(request: &v1::CheckRequest) -> Result<CheckRequest<'_>, BodyError> {
@@ -60,10 +60,10 @@ pub(super) fn api_error(error: ApiError) -> Status {
 }
 
 /// The response to one request.
-pub(super) fn response(decision: &Decision) -> Result<v1::CheckResponse, Status> {
+pub(super) fn response(decision: &Decision, config: &RenderConfig) -> Result<v1::CheckResponse, Status> {
     match &decision.verdict {
         Verdict::Invalid(error) => Err(invalid_request(error)),
-        _ => Ok(decided(decision)),
+        _ => Ok(decided(decision, config)),
     }
 }
 
@@ -88,14 +88,14 @@ pub(super) fn settled(settled: Settled) -> v1::SettleResponse {
 }
 
 /// One item of a batch or stream: a decision, or the reason why the request is invalid.
-pub(super) fn checked(decision: &Decision) -> v1::Checked {
+pub(super) fn checked(decision: &Decision, config: &RenderConfig) -> v1::Checked {
     let result = match &decision.verdict {
         Verdict::Invalid(error) => {
             let RequestError { code, field, message } = &**error;
             let (code, field, detail) = ((*code).to_owned(), field.clone(), message.clone());
             Checked::Fault(v1::Fault { code, field, detail })
         }
-        _ => Checked::Decision(decided(decision)),
+        _ => Checked::Decision(decided(decision, config)),
     };
     v1::Checked { result: Some(result) }
 }
@@ -106,7 +106,7 @@ pub(super) fn faulty(fault: BodyError) -> v1::Checked {
     v1::Checked { result: Some(Checked::Fault(v1::Fault { code: code.to_owned(), field, detail })) }
 }
 
-fn decided(decision: &Decision) -> v1::CheckResponse {
+fn decided(decision: &Decision, config: &RenderConfig) -> v1::CheckResponse {
     let ruling = decision.deciding();
     let rule = ruling.and_then(|ruling| decision.rule(ruling));
     let policy = ruling.zip(rule).and_then(|(ruling, rule)| Policy::of(rule, ruling));
@@ -126,6 +126,7 @@ fn decided(decision: &Decision) -> v1::CheckResponse {
         meter: rule.map_or_else(String::new, meter),
         error_code: if is_closed { "store_unavailable".to_owned() } else { String::new() },
         rules: if decision.rulings().len() > 1 { rulings(decision) } else { Vec::new() },
+        decision_id: if config.decision_ids { decision.id().to_string() } else { String::new() },
     }
 }
 

@@ -170,12 +170,16 @@ fn check(service: &Arc<Service>, call: GrpcCall, message: Bytes) -> UnaryOutcome
     if !call.scope.is_for_all() && !service.may_ask(call.scope, namespace) {
         return UnaryOutcome::Ready(Err(other_namespace()));
     }
-    let encode = |decision: &Decision| convert::response(decision).map(|response| encode_frame(&response));
-    match decide(service, request, encode) {
+    let encode = |decision: &Decision, service: &Service| {
+        convert::response(decision, &service.render).map(|response| encode_frame(&response))
+    };
+    match decide(service, request, |decision| encode(decision, service)) {
         Ok(CheckOutcome::Ready(result)) => UnaryOutcome::Ready(result),
         Ok(CheckOutcome::Pending(pending)) => {
             let service = service.clone();
-            UnaryOutcome::Pending(Box::pin(async move { pending.decide(&service, encode).await }))
+            UnaryOutcome::Pending(Box::pin(async move {
+                pending.decide(&service, |decision| encode(decision, &service)).await
+            }))
         }
         Err(fault) => UnaryOutcome::Ready(Err(convert::unreadable(&fault))),
     }

@@ -60,7 +60,7 @@ impl StreamedCheck {
         let service = service.clone();
         StreamedCheck::Waiting(Box::pin(async move {
             let _permit = permit;
-            pending.decide(&service, convert::checked).await
+            pending.decide(&service, |decision| convert::checked(decision, &service.render)).await
         }))
     }
 }
@@ -172,7 +172,7 @@ fn start_check(service: &Arc<Service>, scope: TokenScope, request: CheckRequest)
             detail,
         }));
     }
-    match decide(service, request, convert::checked) {
+    match decide(service, request, |decision| convert::checked(decision, &service.render)) {
         Ok(CheckOutcome::Ready(checked)) => StreamedCheck::Ready(checked),
         Ok(CheckOutcome::Pending(pending)) => StreamedCheck::Queued(pending),
         Err(fault) => StreamedCheck::Ready(convert::faulty(fault)),

@@ -34,7 +34,7 @@ impl Tollgate for TollgateService {
         let request = request.into_inner();
         let check = self.check_request(scope, Some(&request))?;
         let decision = service.decide(&check).await;
-        response(&decision).map(Response::new)
+        response(&decision, &service.render).map(Response::new)
     }
 
     async fn batch_check(&self, request: Request<BatchCheckRequest>) -> Result<Response<BatchCheckResponse>, Status> {
@@ -56,7 +56,7 @@ impl Tollgate for TollgateService {
             return Err(other_namespace());
         }
         let mut results = Vec::with_capacity(checks.len());
-        service.decide_each(&checks, |decision| results.push(convert::checked(decision))).await;
+        service.decide_each(&checks, |decision| results.push(convert::checked(decision, &service.render))).await;
         Ok(Response::new(BatchCheckResponse { results }))
     }
 
@@ -78,7 +78,7 @@ impl Tollgate for TollgateService {
         let ExtendRequest { reservation, costs } = request.get_ref();
         let extended = self.0.extend(reservation, &amounts(costs)?).await.map_err(convert::api_error)?;
         let Extended { decision, receipt, slot_lost } = extended;
-        let decision = Some(convert::response(&decision)?);
+        let decision = Some(convert::response(&decision, &self.0.render)?);
         let (reservation, ttl) = receipt.map(|SignedReceipt { text, ttl }| (text, ttl)).unwrap_or_default();
         Ok(Response::new(ExtendResponse { decision, reservation, ttl_ms: ttl_ms(ttl), slot_lost }))
     }
@@ -149,7 +149,7 @@ impl TollgateService {
     ) -> Result<(CheckResponse, Option<SignedReceipt>), Status> {
         let check = self.check_request(scope, request)?;
         let (decision, receipt) = self.0.reserve(&check).await;
-        Ok((response(&decision)?, receipt))
+        Ok((response(&decision, &self.0.render)?, receipt))
     }
 }
 

@@ -20,7 +20,7 @@ use super::outgoing;
 use super::services::Services;
 use super::stream::PresentedToken;
 use tollgate_net::{StreamBudget, catch_panic};
-use tollgate_service::trace::Traced;
+use tollgate_service::trace::{TraceContext, Traced};
 
 /// Memory of a long-lived call: tonic's read and write buffers.
 const LONG_LIVED_BYTES: u64 = 16 << 10;
@@ -48,11 +48,8 @@ impl TonicCall {
         }
         let max_wait = services.limits().write_timeout;
         // Boxed, because each wrapper future would otherwise hold the inner one twice.
-        let responding = Box::pin(call_tonic(&services, &call, token, body, context, closing));
-        let responding: Pin<Box<dyn Future<Output = _> + Send>> = match call.trace {
-            None => responding,
-            Some(context) => Box::pin(Traced::new(context, responding)),
-        };
+        let responding =
+            within_trace(call.trace, Box::pin(call_tonic(&services, &call, token, body, context, closing)));
         let responding = before_deadline(
             call.deadline,
             catch_panic(Box::pin(tollgate_service::with_deadline(call.deadline, responding))),
@@ -61,13 +58,26 @@ impl TonicCall {
         let code = match outcome {
             None => Code::Cancelled,
             Some(Some(Some(response))) => {
+                // A stream decides while it is sent.
                 let sending = Box::pin(outgoing::send(&mut respond, response, call.deadline, max_wait));
+                let sending = within_trace(call.trace, sending);
                 catch_panic(sending).await.unwrap_or(Code::Internal)
             }
             Some(Some(None)) => outgoing::send_status(respond, panicked()),
             Some(None) => outgoing::send_status(respond, deadline_exceeded()),
         };
         services.count(Some(call.method), code);
+    }
+}
+
+/// Decisions of a call belong to the trace of its caller.
+fn within_trace<'a, T: 'a>(
+    trace: Option<TraceContext>,
+    future: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
+) -> Pin<Box<dyn Future<Output = T> + Send + 'a>> {
+    match trace {
+        None => future,
+        Some(context) => Box::pin(Traced::new(context, future)),
     }
 }
 

@@ -126,7 +126,7 @@ impl ServerParts {
         let events = Arc::<EventQueue>::default();
         let quota_marks = Arc::new(QuotaMarks::new(&keys.clients_at_rest()).with_events(events.clone()));
         let steady_refusals = Arc::new(SteadyRefusals::new(events.clone()));
-        let penalties = Arc::<Penalties>::default();
+        let penalties = Arc::new(Penalties::new(events.clone()));
         let observer = ServiceObserver::new(metrics.clone(), decisions)
             .with_quota_marks(quota_marks.clone())
             .with_steady_refusals(steady_refusals.clone())
@@ -422,6 +422,7 @@ fn traffic_monitor(config: &Config, keys: &SecretKeys, clock: &Arc<dyn Clock>) -
         secret: keys.decision_log(),
         plain_keys: config.control.violations_plain_keys,
         node: config.node_name(),
+        fleet_secret: keys.node_messages(),
     };
     TrafficMonitor::start(config).map(Some).context("cannot start the thread of the analytics")
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tollgate_admin::{AdminAccess, AdminConfig};
 use tollgate_config::Config;
@@ -149,6 +150,11 @@ impl Server {
         let refills = tokio::spawn(async move { refilled.store().run_refills().await });
         let penalised = engine.clone();
         let penalties = tokio::spawn(async move { penalised.run_penalties().await });
+        let link = parts.traffic.clone().map(|traffic| {
+            traffic.show_clients_by(KeyHashing::hashed(&control_plane.site_key()));
+            let asked = engine.clone();
+            tokio::spawn(async move { traffic.run_link(asked.store()).await })
+        });
         let access_log = gateway.as_ref().and_then(|running| running.log.clone());
         let tls = certificates.all();
         let watch = parts.signal_watch();
@@ -170,6 +176,7 @@ impl Server {
             );
         }
         penalties.abort();
+        link.iter().for_each(JoinHandle::abort);
         refills.abort(); // closing has waited for the refills under way
         if let Some(journal) = journal
             && timeout(CLOSE_TIMEOUT, tokio::task::spawn_blocking(|| journal.close())).await.is_err()

@@ -17,6 +17,8 @@ pub enum EventKind {
     DenialSpike,
     /// One client is refused minute after minute.
     ClientRefusedSteadily,
+    /// A rule refuses a client altogether for a while.
+    PenaltyBegun,
     /// The breaker of a server of the store is open.
     BreakerOpen,
     /// Requests are decided without the store.
@@ -29,10 +31,11 @@ pub enum EventKind {
 
 impl EventKind {
     /// All kinds.
-    pub const ALL: [EventKind; 7] = [
+    pub const ALL: [EventKind; 8] = [
         EventKind::QuotaMark,
         EventKind::DenialSpike,
         EventKind::ClientRefusedSteadily,
+        EventKind::PenaltyBegun,
         EventKind::BreakerOpen,
         EventKind::FallbackActive,
         EventKind::ReloadFailing,
@@ -45,6 +48,7 @@ impl EventKind {
             EventKind::QuotaMark => "quota_mark",
             EventKind::DenialSpike => "denial_spike",
             EventKind::ClientRefusedSteadily => "client_refused_steadily",
+            EventKind::PenaltyBegun => "penalty_begun",
             EventKind::BreakerOpen => "breaker_open",
             EventKind::FallbackActive => "fallback_active",
             EventKind::ReloadFailing => "reload_failing",

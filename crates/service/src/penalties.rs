@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval, timeout};
 use tollgate_control::{BegunPenalty, Control, DatedRows, Instant, Retention};
 use tollgate_core::{Charge, Clock, Digest, Limit, SlidingLog, Span};
@@ -14,6 +15,7 @@ use tollgate_engine::Penalty;
 use tollgate_telemetry::{LogThrottle, MetricFamilies, MetricsPage, OTHER};
 use tracing::warn;
 
+use crate::events::{EventKind, EventQueue, OperatorEvent};
 use crate::violations::KeyHashing;
 
 /// Most penalties that wait for the database; further ones are in force and not listed.
@@ -34,9 +36,15 @@ const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
 pub struct Penalties {
     waiting: Mutex<Vec<Penalty>>,
     counts: Mutex<BTreeMap<(String, String), u64>>,
+    events: Arc<EventQueue>,
 }
 
 impl Penalties {
+    /// Tells webhooks through this queue.
+    pub fn new(events: Arc<EventQueue>) -> Penalties {
+        Penalties { events, ..Penalties::default() }
+    }
+
     /// Notes one.
     pub(crate) fn begun(&self, penalty: &Penalty) {
         let Penalty { namespace, rule, .. } = penalty;
@@ -46,11 +54,32 @@ impl Penalties {
             let is_new = counts.len() >= SERIES_MAX && !counts.contains_key(&labels);
             *counts.entry(if is_new { (OTHER.to_owned(), OTHER.to_owned()) } else { labels }).or_default() += 1;
         }
+        self.events.push(|| event(penalty));
         let mut waiting = self.waiting.lock();
         if waiting.len() < WAITING_MAX {
             waiting.push(penalty.clone());
         }
     }
+}
+
+fn event(penalty: &Penalty) -> OperatorEvent {
+    let Penalty { namespace, rule, client, bucket, number, begun, lasts } = penalty;
+    let (begun_at, ends_at) = (Instant::from(*begun), Instant::from(begun.after(*lasts)));
+    OperatorEvent {
+        namespace: Some(namespace.clone()),
+        rule: Some(rule.clone()),
+        client: Some(client.clone()),
+        occasion: format!("{} {number} {begun_at}", bucket_name(bucket)),
+        summary: format!("The rule {rule} refuses one client until {ends_at}: its penalty number {number}."),
+        data: json!({ "number": number, "begun_at": begun_at.to_string(), "ends_at": ends_at.to_string() }),
+        ..OperatorEvent::of(EventKind::PenaltyBegun)
+    }
+}
+
+/// A bucket as rows name it.
+fn bucket_name(bucket: &Charge) -> String {
+    let Digest([a, b]) = bucket.bucket;
+    format!("{a:016x}{b:016x}")
 }
 
 impl MetricFamilies for Penalties {
@@ -119,7 +148,7 @@ impl PenaltyWriter {
     fn row(&self, penalty: &Penalty) -> BegunPenalty {
         let Penalty { namespace, rule, client, bucket, number, begun, lasts } = penalty;
         BegunPenalty {
-            bucket: format!("{:016x}{:016x}", bucket.bucket.0[0], bucket.bucket.0[1]),
+            bucket: bucket_name(bucket),
             identity: i64::from(bucket.identity),
             node: self.node.clone(),
             namespace: namespace.clone(),

@@ -113,6 +113,11 @@ impl SecretKeys {
         self.bytes("clients at rest")
     }
 
+    /// The key that messages between the nodes of a fleet are sealed with.
+    pub fn node_messages(&self) -> [u8; 32] {
+        self.bytes("node messages")
+    }
+
     /// The secret behind receipts.
     pub fn receipts(&self) -> &[u8] {
         &self.secret // the sealer derives its own

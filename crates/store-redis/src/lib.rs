@@ -14,6 +14,7 @@ pub use store::change_listener::ChangeListener;
 pub use store::check::{Finding, check};
 pub use store::inspect::{BucketReader, BucketState, StoredBucket};
 pub use store::lifecycle::{RedisStats, StartError};
+pub use store::node_messages::{NodeAnswers, NodeChannels, NodeMessage, NodeMessages};
 pub use store::node_reports::NodeReport;
 pub use store::node_rules::NodeRules;
 pub use store::primary::memory::MemoryLevel;

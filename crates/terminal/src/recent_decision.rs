@@ -5,16 +5,24 @@ use tollgate_core::{Span, Time};
 
 use crate::{Palette, TextTable, cell, human_duration, member, timestamp, visible};
 
-/// The latest refusal at length, then all of them as a table.
-pub fn decisions_text(decisions: &[Value], now: Time, palette: Palette) -> String {
-    if decisions.is_empty() {
-        return "this node has no recent decision about that client\n".to_owned();
-    }
+/// A list of the API: the latest refusal at length, then all decisions as a table, and the nodes that are not in it.
+pub fn decisions_text(list: &Value, now: Time, palette: Palette) -> String {
+    let of = |name: &str| list.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let decisions = of("decisions");
     let mut text = String::new();
     if let Some(refused) = decisions.iter().find(|own| own.get("allowed") == Some(&Value::Bool(false))) {
-        text = decision_text(refused, now, palette) + "\n";
+        text += &decision_text(refused, now, palette);
+        text.push('\n');
     }
-    text + &table(decisions, now, palette)
+    text += &match decisions.is_empty() {
+        true => "there is no recent decision about that client\n".to_owned(),
+        false => table(decisions, now, palette),
+    };
+    for node in of("missing_nodes").iter().filter_map(Value::as_str) {
+        text += &palette.bad(&format!("node {node} did not answer: its decisions are missing"));
+        text.push('\n');
+    }
+    text
 }
 
 /// Decisions, one per line.
@@ -127,4 +135,19 @@ pub fn refusal_line(decision: &Value, now: Time, palette: Palette) -> String {
     let [at, id, client, rule, outcome, used, limit, retry] = row(decision, now).map(|(text, _)| text);
     let outcome = if outcome == "denied" { palette.bad(&outcome) } else { palette.warn(&outcome) };
     format!("{at}  {id}  {outcome}  {client}  by {rule}  used {used} of {limit}  retry after {retry}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_names_the_nodes_that_are_missing() {
+        let list = json!({ "decisions": [], "missing_nodes": ["b\u{1b}"] });
+        let text = decisions_text(&list, Time::from_secs(1_800_000_000), Palette { colour: false });
+        assert!(text.starts_with("there is no recent decision about that client\nnode b"), "{text}");
+        assert!(text.ends_with("did not answer: its decisions are missing\n") && !text.contains('\u{1b}'), "{text}");
+    }
 }

@@ -18,21 +18,23 @@ pub fn overview_text(overview: &Value, now: Time, palette: Palette) -> String {
         palette.warn(&member(&rates, "shadow_denied")),
         palette.strong(&format!("{at_least}{}", member(overview, "limited_now"))),
     );
-    text += &palette.faint(&format!(
+    let in_all = format!(
         "in {} s: {} allowed, {} denied, {} shadow denied",
         member(overview, "window_seconds"),
         number(&totals, "allowed"),
         number(&totals, "denied"),
         number(&totals, "shadow_denied"),
-    ));
-    text.push('\n');
-    for node in list(overview, "nodes").iter().filter(|node| node.get("missing") == Some(&Value::Bool(true))) {
-        text += &palette.bad(&format!(
-            "node {} does not report, last seen {}",
-            visible(&member(node, "node")),
-            at(node, "seen_at", now)
-        ));
-        text.push('\n');
+    );
+    text += &format!("{}\n", palette.faint(&in_all));
+    for node in list(overview, "nodes") {
+        let is = |name: &str| node.get(name).and_then(Value::as_bool).unwrap_or_default();
+        let name = member(&node, "node");
+        let warning = match (is("missing"), is("answered")) {
+            (true, _) => format!("node {name} does not report, last seen {}", at(&node, "seen_at", now)),
+            (false, false) => format!("node {name} did not answer: its clients are not in these lists"),
+            (false, true) => continue,
+        };
+        text += &format!("{}\n", palette.bad(&warning));
     }
     text += &rules(&list(overview, "top_rules"), palette);
     for (title, name) in [
@@ -79,4 +81,22 @@ fn at(of: &Value, name: &str, now: Time) -> String {
 
 fn list(of: &Value, name: &str) -> Vec<Value> {
     of.get(name).and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nodes_that_are_missing_are_named_on_lines_of_their_own() {
+        let node = |name: &str, missing: bool, answered: bool| json!({ "node": name, "missing": missing, "answered": answered, "seen_at": "2026-11-20T01:00:00Z" });
+        let nodes = [node("a", false, true), node("b\u{1b}", false, false), node("c", true, false)];
+        let text = overview_text(&json!({ "nodes": nodes }), Time::from_secs(1_800_000_000), Palette { colour: false });
+        assert!(text.lines().nth(1).is_some_and(|line| line.ends_with(" shadow denied")), "{text}");
+        let named: Vec<&str> = text.lines().filter(|line| line.starts_with("node ")).collect();
+        assert_eq!(named[0], "node b\\u{1b} did not answer: its clients are not in these lists");
+        assert!(named[1].starts_with("node c does not report, last seen ") && named.len() == 2, "{text}");
+    }
 }

@@ -84,10 +84,21 @@ fn guide_to_the_admin_api() {
     administer("docs/guide/admin.md", "examples/fleet.yaml");
 }
 
+#[test]
+fn guide_to_what_is_limited() {
+    administer_with("docs/guide/observability.md", "examples/rules.yaml", &["--decision-ids", "true", "--node", "a"]);
+}
+
 /// Plays a page against one node with a database of its own, as an operator with the token of its first start.
 fn administer(page: &str, rules: &str) {
+    administer_with(page, rules, &[]);
+}
+
+/// The same with more arguments of the server.
+fn administer_with(page: &str, rules: &str, more: &[&str]) {
     let dir = Dir::new(&format!("page-{}", page.replace('/', "-")));
     let args = ["--rules", rules, "--http", "127.0.0.1:0", "--state-dir", "state"];
+    let args: Vec<&str> = args.iter().chain(more).copied().collect();
     let node = Server::start(dir.tollgate(), &args);
     let token = fs::read_to_string(dir.path("state/admin-token")).unwrap().trim().to_owned();
     play(page, Session { token: Some(token), ..Session::new(dir, vec![node]) });
@@ -147,16 +158,22 @@ struct Session {
     exported: Option<String>,
     /// Ids of tokens, and their placeholders on the page.
     ids: Vec<(String, String)>,
+    /// Ids of decisions, likewise.
+    decisions: Vec<(String, String)>,
     /// How many commands were run.
     commands: usize,
     /// Where the server of `redis-cli` and `tollgate store` listens, on pages that ask it.
     store_port: Option<u16>,
 }
 
+/// The ids of decisions as pages show them, in their order.
+const DECISIONS: [&str; 4] = ["9c41f00d2b7a6e15", "3a309775852f7d68", "d27e5b8190c4aa3f", "61b8c7e0f5a2934d"];
+
 impl Session {
     fn new(dir: Dir, nodes: Vec<Server>) -> Session {
-        let (receipt, ids) = (String::new(), Vec::new());
-        Session { dir, nodes, redis: None, receipt, token: None, exported: None, ids, commands: 0, store_port: None }
+        let (receipt, ids, decisions) = (String::new(), Vec::new(), Vec::new());
+        let (token, exported) = (None, None);
+        Session { dir, nodes, redis: None, receipt, token, exported, ids, commands: 0, store_port: None, decisions }
     }
 
     /// A block, which is indented if it belongs to an item of a list.
@@ -270,13 +287,20 @@ impl Session {
             let mut command = self.nodes[0].operator(&self.dir);
             command.envs(self.exported.iter().map(|token| ("TOLLGATE_TOKEN", token)));
             let output = command.args(words.iter().map(|word| self.there(word))).output().unwrap();
-            let printed = [output.stdout, output.stderr].concat();
-            // Violations are written asynchronously; a reader of the page asks later than the test.
-            let is_early = words[0] == "violations" && printed == b"none\n";
+            let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            // Violations are written and traffic is counted asynchronously, and a second is shown when it is over; a reader
+            // of the page asks later than the test.
+            let is_early = match words[0].as_str() {
+                "violations" => printed == "none\n",
+                "why" => printed.contains("No node that was asked"),
+                "top" => !printed.lines().any(|line| line.starts_with("default ")),
+                _ => false,
+            };
             if !is_early {
-                return self.without_secrets(String::from_utf8(printed).unwrap());
+                let text = self.without_secrets(printed);
+                return self.with_shown_decisions(text);
             }
-            assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no refusals are written");
+            assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "nothing is seen: {printed}");
         }
     }
 
@@ -293,6 +317,19 @@ impl Session {
             text = text.replace(secret, "…");
         }
         self.ids.iter().fold(text, |text, (id, shown)| text.replace(id, shown))
+    }
+
+    /// Replaces the ids of decisions by fixed ones.
+    fn with_shown_decisions(&mut self, text: String) -> String {
+        const NAME: &str = "\"decision_id\":\"";
+        for (at, _) in text.match_indices(NAME) {
+            let id = &text[at + NAME.len()..][..16];
+            if !self.decisions.iter().any(|(known, _)| known == id) {
+                let shown = DECISIONS.get(self.decisions.len()).unwrap();
+                self.decisions.push((id.to_owned(), (*shown).to_owned()));
+            }
+        }
+        self.decisions.iter().fold(text.clone(), |text, (id, shown)| text.replace(id, shown))
     }
 
     /// The subset of curl that the pages use.
@@ -313,6 +350,7 @@ impl Session {
         path.clone_into(&mut message.path);
         let (head, body) = exchange(&self.there(host), &message);
         let body = self.shorten(&body);
+        let (head, body) = (self.with_shown_decisions(head), self.with_shown_decisions(body));
         if with_head { format!("{head}\n{body}") } else { body }
     }
 
@@ -325,7 +363,7 @@ impl Session {
         if let Some(port) = self.store_port {
             text = text.replace(STORE, &format!("127.0.0.1:{port}"));
         }
-        text
+        self.decisions.iter().fold(text, |text, (id, shown)| text.replace(shown, id))
     }
 
     fn with_token(&self, header: &str) -> String {
@@ -433,7 +471,19 @@ fn masked(line: &str) -> String {
     if let (Some(start), Some(end)) = (text.find("tgr_"), text.find('…')) {
         text.replace_range(start..end, "receipt");
     }
-    without_digits(&without_distances(&without_days(&text)))
+    without_digits(&without_distances(&without_days(&without_client_digests(&text))))
+}
+
+/// Replaces `user:#7d62…` inside documents.
+fn without_client_digests(text: &str) -> String {
+    let mut parts = text.split(":#");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        shown.push_str(if digits == 24 { ":#digest" } else { ":#" });
+        shown.push_str(if digits == 24 { &part[24..] } else { part });
+    }
+    shown
 }
 
 /// A token, or an API key.

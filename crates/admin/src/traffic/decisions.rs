@@ -2,38 +2,52 @@
 
 use serde_json::{Value, json};
 use tollgate_service::DecisionId;
-use tollgate_service::traffic::{ClientQuestion, DecisionQuestion};
+use tollgate_service::traffic::{DecisionPlace, DecisionQuestion, FoundDecision, TrafficQuestion};
 
-use super::shown::{self, ClientNames, monitor, scope};
+use super::shown::{self, ClientNames, ask};
 use crate::call::AdminCall;
 use crate::problem::AdminProblem;
 use crate::response::AdminResponse;
 
-pub(super) fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let (traffic, scope, clients) = (monitor(call)?, scope(call), ClientNames::of(call));
-    let shown = |client: &str| clients.shown(client);
+pub(super) async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let query = call.query();
-    let question = DecisionQuestion {
-        client: query.text("client").map(|text| ClientQuestion { text, shown: &shown }),
-        rule: query.text("rule"),
-        is_allowed: query.flag("allowed"),
-        before: query.text("before").map(read_id).transpose()?,
-    };
     let most = query.number("limit").and_then(|most| usize::try_from(most).ok()).unwrap_or(100);
-    let found = traffic.decisions(&scope, question, most);
-    let next = found.last().filter(|_| found.len() == most).map(|last| last.id.to_string());
-    let decisions: Value = found.iter().map(|found| shown::decision(found, traffic.node(), &clients)).collect();
-    Ok(AdminResponse::json(&json!({ "decisions": decisions, "next_before": next })))
+    let before = match query.text("before") {
+        Some(id) => Some(place(call, read_id(id)?).await?),
+        None => None,
+    };
+    let wanted = DecisionQuestion {
+        client: query.owned("client"),
+        rule: query.owned("rule"),
+        is_allowed: query.flag("allowed"),
+        before,
+        most,
+    };
+    let (clients, fleet) = (ClientNames::of(call), ask(call, &TrafficQuestion::Decisions(wanted)).await?);
+    let (found, has_more) = fleet.decisions(most);
+    let next = found.last().filter(|_| has_more).map(|last| last.id.to_string());
+    let decisions: Value = found.iter().map(|found| shown::decision(found, &clients)).collect();
+    Ok(AdminResponse::json(&shown::with_nodes(call, json!({ "decisions": decisions, "next_before": next }), &fleet)))
 }
 
-pub(super) fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let (traffic, scope, clients) = (monitor(call)?, scope(call), ClientNames::of(call));
-    let found = traffic.decision(&scope, read_id(call.id())?).ok_or_else(|| {
-        let detail = "This node does not have that decision: it was made by another node, is too old, or was one of many in \
-                      a second. The decision log of the node that made it has every decision.";
+pub(super) async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
+    let fleet = ask(call, &TrafficQuestion::Decision(read_id(call.id())?)).await?;
+    let (nodes, missing) = (fleet.nodes().join(", "), fleet.missing.join(", "));
+    let found = fleet.decision().ok_or_else(|| {
+        let missing = if missing.is_empty() { missing } else { format!(" ({missing} did not answer)") };
+        let detail = format!(
+            "No node that was asked has that decision: {nodes}{missing}. It is too old, or was one of many in a second. \
+             The decision log of the node that made it has every decision."
+        );
         AdminProblem::new(404, "no_such_decision", detail)
     })?;
-    Ok(AdminResponse::json(&shown::decision(&found, traffic.node(), &clients)))
+    Ok(AdminResponse::json(&shown::decision(&found, &ClientNames::of(call))))
+}
+
+/// The place of the decision that a page begins behind. When it is gone, what was before it is gone too.
+async fn place(call: &AdminCall<'_>, id: DecisionId) -> Result<DecisionPlace, AdminProblem> {
+    let found = ask(call, &TrafficQuestion::Decision(id)).await?.decision();
+    Ok(found.as_ref().map(FoundDecision::place).unwrap_or_default())
 }
 
 fn read_id(text: &str) -> Result<DecisionId, AdminProblem> {

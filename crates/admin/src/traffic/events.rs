@@ -145,8 +145,7 @@ impl EventSource {
     }
 
     fn denied(&self, decision: &FoundDecision) -> ServerSentEvent {
-        let node = self.state.traffic.as_ref().map_or("", |traffic| traffic.node());
-        let data = shown::decision(decision, node, &self.names());
+        let data = shown::decision(decision, &self.names());
         ServerSentEvent { event: Some("denied".to_owned()), id: Some(decision.id.to_string()), data: data.to_string() }
     }
 }

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tollgate_service::traffic::{NamedTotals, Ranking, Resolution, TrafficCounts, TrafficMonitor, TrafficScope};
+use tollgate_core::Time;
+use tollgate_service::traffic::{
+    FleetView, NamedTotals, RATE_SECONDS, Ranking, ReportingNode, TrafficCounts, TrafficMonitor, TrafficQuestion,
+    TrafficScope,
+};
 
-use super::shown::{self, ClientNames, monitor, scope};
+use super::shown::{self, ClientNames, ask, monitor, scope};
 use crate::call::AdminCall;
 use crate::problem::AdminProblem;
 use crate::response::AdminResponse;
@@ -14,47 +18,43 @@ use crate::response::AdminResponse;
 pub(super) const WINDOWS: &[&str] = &["1m", "5m", "15m", "1h"];
 /// What clients may be ranked by.
 pub(super) const RANKINGS: &[&str] = &["denied", "shadow_denied", "consuming", "newly_denied", "closest"];
-/// Seconds that rates are the mean of.
-const RATE_SECONDS: usize = 10;
 /// Entries of each list of the overview.
 const LISTED: usize = 10;
 
-pub(super) fn overview(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let (traffic, scope, clients) = (monitor(call)?, scope(call), ClientNames::of(call));
+pub(super) async fn overview(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let seconds = match call.query().text("window") {
         Some("1m") => 60,
         Some("15m") => 900,
         Some("1h") => 3600,
         _ => 300,
     };
-    let totals = of_fleet(traffic, &scope, seconds);
-    let recent = of_fleet(traffic, &scope, RATE_SECONDS);
-    let (limited, is_exact) = traffic.limited_now(&scope);
-    let list = |by: Ranking| {
-        let (top, names) = traffic.top(&scope, None, by, LISTED);
-        shown::clients(&top, &names, &clients)
-    };
+    let fleet = ask(call, &TrafficQuestion::Overview { seconds }).await?;
+    let (traffic, scope, clients) = (monitor(call)?, scope(call), ClientNames::of(call));
+    let now = traffic.now();
+    let nodes = nodes(traffic, &scope, &fleet);
+    let totals = with_reports(fleet.totals(), traffic.other_nodes(&scope, seconds), &fleet);
+    let limited = fleet.limited();
+    let list = |by: Ranking| shown::clients(&fleet.top(by, now, LISTED), &clients);
     Ok(AdminResponse::json(&json!({
-        "now": shown::time(traffic.now()),
+        "now": shown::time(now),
         "window_seconds": seconds,
         "totals": shown::counts(&whole(&totals)),
-        "per_second": rates(&whole(&recent)),
-        "limited_now": limited,
-        "limited_now_is_exact": is_exact,
-        "series": shown::series(&traffic.series(&scope, None, None, Resolution::Second, seconds.min(300))),
+        "per_second": rates(&nodes.iter().map(|node| node.recent).sum()),
+        "limited_now": limited.count(),
+        "limited_now_is_exact": limited.is_exact && fleet.missing.is_empty(),
+        "series": shown::with_nodes(call, shown::series(&fleet.series()), &fleet),
         "namespaces": by_namespace(&totals),
         "top_rules": top_rules(&totals),
         "top_denied": list(Ranking::Denied),
         "newly_denied": list(Ranking::NewlyDenied),
         "shadow_denied": list(Ranking::ShadowDenied),
         "closest": list(Ranking::Closest),
-        "nodes": if call.may_see() { nodes(traffic, &scope) } else { json!([]) },
+        "nodes": if call.may_see() { nodes.iter().map(ShownNode::shown).collect() } else { json!([]) },
         "dropped": traffic.metrics().dropped(),
     })))
 }
 
-pub(super) fn top(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let (traffic, scope, clients) = (monitor(call)?, scope(call), ClientNames::of(call));
+pub(super) async fn top(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let name = call.query().text("by").unwrap_or("denied");
     let by = match name {
         "shadow_denied" => Ranking::ShadowDenied,
@@ -64,13 +64,16 @@ pub(super) fn top(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
         _ => Ranking::Denied,
     };
     let most = call.query().number("limit").and_then(|most| usize::try_from(most).ok()).unwrap_or(20);
-    let (top, names) = traffic.top(&scope, call.query().text("rule"), by, most);
-    Ok(AdminResponse::json(&json!({
+    let question = TrafficQuestion::Clients { counts: by.counts(), rule: call.query().owned("rule") };
+    let fleet = ask(call, &question).await?;
+    let top = fleet.top(by, monitor(call)?.now(), most);
+    let document = json!({
         "by": name,
         "since": top.since.map(shown::time),
         "missing_at_most": top.missing_at_most,
-        "items": shown::clients(&top, &names, &clients),
-    })))
+        "items": shown::clients(&top, &ClientNames::of(call)),
+    });
+    Ok(AdminResponse::json(&shown::with_nodes(call, document, &fleet)))
 }
 
 /// The sum over namespaces.
@@ -112,30 +115,56 @@ fn with_names(namespace: &str, rule: Option<&str>, counts: &TrafficCounts) -> Va
     shown
 }
 
-/// What this node counted, and what the other nodes reported.
-fn of_fleet(traffic: &TrafficMonitor, scope: &TrafficScope, seconds: usize) -> Vec<NamedTotals> {
-    let mut totals = traffic.totals(scope, seconds);
-    totals.extend(traffic.other_nodes(scope, seconds).into_iter().flat_map(|node| node.counts));
+/// What the nodes counted; of those that did not answer, what they reported last.
+fn with_reports(mut totals: Vec<NamedTotals>, reports: Vec<ReportingNode>, fleet: &FleetView) -> Vec<NamedTotals> {
+    let silent = reports.into_iter().filter(|node| fleet.missing.contains(&node.node));
+    totals.extend(silent.flat_map(|node| node.counts));
     totals
 }
 
-/// This node, and those that report to the same store.
-fn nodes(traffic: &TrafficMonitor, scope: &TrafficScope) -> Value {
-    let own = json!({
-        "node": traffic.node(),
-        "is_self": true,
-        "seen_at": shown::time(traffic.now()),
-        "missing": false,
-        "per_second": rates(&whole(&traffic.totals(scope, RATE_SECONDS))),
-    });
-    let others = traffic.other_nodes(scope, RATE_SECONDS).into_iter().map(|node| {
+/// A node of the fleet.
+struct ShownNode {
+    node: String,
+    is_self: bool,
+    has_answered: bool,
+    is_missing: bool,
+    seen_at: Time,
+    /// What it counted in the last seconds.
+    recent: TrafficCounts,
+}
+
+impl ShownNode {
+    fn shown(&self) -> Value {
         json!({
-            "node": node.node,
-            "is_self": false,
-            "seen_at": shown::time(node.seen_at),
-            "missing": node.is_missing,
-            "per_second": rates(&whole(&node.counts)),
+            "node": self.node,
+            "is_self": self.is_self,
+            "answered": self.has_answered,
+            "seen_at": shown::time(self.seen_at),
+            "missing": self.is_missing,
+            "per_second": rates(&self.recent),
         })
+    }
+}
+
+/// The nodes that answered, this one first, and those that only report to the same store.
+fn nodes(traffic: &TrafficMonitor, scope: &TrafficScope, fleet: &FleetView) -> Vec<ShownNode> {
+    let answered = fleet.views.iter().enumerate().map(|(place, view)| ShownNode {
+        node: view.node.clone(),
+        is_self: place == 0,
+        has_answered: true,
+        is_missing: false,
+        seen_at: traffic.now(),
+        recent: whole(&view.recent),
     });
-    std::iter::once(own).chain(others).collect()
+    let has_answered = |name: &str| fleet.views.iter().any(|view| view.node == name);
+    let silent = traffic.other_nodes(scope, RATE_SECONDS).into_iter().filter(|node| !has_answered(&node.node));
+    let silent = silent.map(|node| ShownNode {
+        is_self: false,
+        has_answered: false,
+        is_missing: node.is_missing,
+        seen_at: node.seen_at,
+        recent: whole(&node.counts),
+        node: node.node,
+    });
+    answered.chain(silent).collect()
 }

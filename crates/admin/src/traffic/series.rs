@@ -1,8 +1,8 @@
 //! Counts over time.
 
-use tollgate_service::traffic::{ClientQuestion, Resolution};
+use tollgate_service::traffic::{Resolution, SeriesQuestion, TrafficQuestion};
 
-use super::shown::{self, ClientNames, monitor, scope};
+use super::shown::{self, ask};
 use crate::call::AdminCall;
 use crate::problem::AdminProblem;
 use crate::response::AdminResponse;
@@ -16,12 +16,14 @@ pub(super) fn range(name: Option<&str>) -> (Resolution, usize) {
     }
 }
 
-pub(super) fn series(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let (traffic, scope, clients) = (monitor(call)?, scope(call), ClientNames::of(call));
+pub(super) async fn series(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let (resolution, steps) = range(call.query().text("range"));
-    let steps = if call.may_see() { steps } else { 0 };
-    let shown = |client: &str| clients.shown(client);
-    let client = call.query().text("client").map(|text| ClientQuestion { text, shown: &shown });
-    let series = traffic.series(&scope, call.query().text("rule"), client, resolution, steps);
-    Ok(AdminResponse::json(&shown::series(&series)))
+    let wanted = SeriesQuestion {
+        rule: call.query().owned("rule"),
+        client: call.query().owned("client"),
+        resolution,
+        steps: if call.may_see() { steps } else { 0 },
+    };
+    let fleet = ask(call, &TrafficQuestion::Series(wanted)).await?;
+    Ok(AdminResponse::json(&shown::with_nodes(call, shown::series(&fleet.series()), &fleet)))
 }

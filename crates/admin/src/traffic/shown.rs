@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tollgate_control::Instant;
 use tollgate_core::{Span, Time, Wait};
 use tollgate_service::traffic::{
-    FoundDecision, FoundRuling, RankedClient, TopClients, TrafficCounts, TrafficMonitor, TrafficScope, TrafficSeries,
+    FleetView, FoundDecision, FoundRuling, RankedClient, TopClients, TrafficCounts, TrafficMonitor, TrafficQuestion,
+    TrafficScope, TrafficSeries,
 };
 
 use crate::call::AdminCall;
@@ -55,6 +56,22 @@ pub(super) fn scope(call: &AdminCall<'_>) -> TrafficScope {
     }
 }
 
+/// Asks all nodes of the fleet about the namespaces of a call.
+pub(super) async fn ask(call: &AdminCall<'_>, question: &TrafficQuestion) -> Result<FleetView, AdminProblem> {
+    let traffic = monitor(call)?;
+    Ok(call.state.service.ask_traffic(traffic, &scope(call), question).await)
+}
+
+/// Adds to a document which nodes it is about, and which did not answer; callers that see nothing do not see nodes.
+pub(super) fn with_nodes(call: &AdminCall<'_>, mut document: Value, fleet: &FleetView) -> Value {
+    let (nodes, missing) = if call.may_see() { (fleet.nodes(), &*fleet.missing) } else { (Vec::new(), &[][..]) };
+    if let Some(members) = document.as_object_mut() {
+        members.insert("nodes".to_owned(), json!(nodes));
+        members.insert("missing_nodes".to_owned(), json!(missing));
+    }
+    document
+}
+
 /// A time as text.
 pub(super) fn time(at: Time) -> String {
     Instant::from(at).to_string()
@@ -79,13 +96,13 @@ pub(super) fn series(series: &TrafficSeries) -> Value {
     })
 }
 
-/// Clients of a ranking. `names` are the namespaces and names of their rules.
-pub(super) fn clients(top: &TopClients, names: &[(String, String)], clients: &ClientNames<'_>) -> Value {
-    let shown = |(client, (namespace, rule)): (&RankedClient, &(String, String))| {
+/// Clients of a ranking.
+pub(super) fn clients(top: &TopClients, clients: &ClientNames<'_>) -> Value {
+    let shown = |client: &RankedClient| {
         let limited = client.limited;
         json!({
-            "namespace": namespace,
-            "rule": rule,
+            "namespace": client.namespace,
+            "rule": client.rule,
             "client": clients.shown(&client.client),
             "count": client.count,
             "error": client.error,
@@ -98,11 +115,11 @@ pub(super) fn clients(top: &TopClients, names: &[(String, String)], clients: &Cl
             "shadow": limited.is_some_and(|limited| limited.is_shadow),
         })
     };
-    top.clients.iter().zip(names).map(shown).collect()
+    top.clients.iter().map(shown).collect()
 }
 
 /// A decision.
-pub(super) fn decision(found: &FoundDecision, node: &str, clients: &ClientNames<'_>) -> Value {
+pub(super) fn decision(found: &FoundDecision, clients: &ClientNames<'_>) -> Value {
     let first = found.rulings.first();
     let outcome = first.and_then(|ruling| ruling.outcome);
     let retry = first.map(|ruling| wait(ruling, found));
@@ -113,7 +130,7 @@ pub(super) fn decision(found: &FoundDecision, node: &str, clients: &ClientNames<
     json!({
         "decision_id": found.id.to_string(),
         "at": time(found.at),
-        "node": node,
+        "node": found.node,
         "namespace": found.namespace,
         "client": clients.shown(&found.client),
         "allowed": found.is_allowed,

@@ -25,8 +25,8 @@ const BEFORE: Parameter = text("before", "Those before the one with this id.");
 /// The rows.
 pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
-        detail: "Counts of all nodes that report; rankings and clients limited now are those of this node, over five to \
-                 ten minutes.",
+        detail: "Of all nodes of the fleet that answer within half a second. Rankings cover five to ten minutes. Of a node \
+                 that does not answer, the counts that it reported last are in the totals.",
         scope: NamespaceScope::Namespaces,
         query: &[WINDOW],
         responses: &[(200, ResponseContent::Json("TrafficOverview"))],
@@ -35,22 +35,22 @@ pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
             "getTraffic",
             Tag::Traffic,
             "What is allowed and refused now",
-            |call| Box::pin(async move { overview::overview(call) }),
+            |call| Box::pin(overview::overview(call)),
         )
     },
     AdminEndpoint {
-        detail: "The last step is the present one. How far back seconds reach depends on `analytics_memory`; a client has \
+        detail: "The sum over `nodes`. The last step is the present one. How far back seconds reach depends on `analytics_memory`; a client has \
                  a series from its eighth request on, if it is among the heaviest of a rule.",
         scope: NamespaceScope::Namespaces,
         query: &[RULE, CLIENT, RANGE],
         responses: &[(200, ResponseContent::Json("TrafficSeries"))],
         ..AdminEndpoint::get("/v1/traffic/series", "getTrafficSeries", Tag::Traffic, "Counts over time", |call| {
-            Box::pin(async move { series::series(call) })
+            Box::pin(series::series(call))
         })
     },
     AdminEndpoint {
-        detail: "By Space-Saving: a count is too high by at most its `error`, and a client that is missing has at most \
-                 `missing_at_most` at one rule.",
+        detail: "By Space-Saving, summed over `nodes`, errors too: a count is too high by at most its `error`, and a client \
+                 that is missing has at most `missing_at_most` at one rule.",
         scope: NamespaceScope::Namespaces,
         query: &[BY, RULE, LIMIT],
         responses: &[(200, ResponseContent::Json("TopClients"))],
@@ -59,16 +59,16 @@ pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
             "getTopClients",
             Tag::Traffic,
             "Who is refused and who consumes most",
-            |call| Box::pin(async move { overview::top(call) }),
+            |call| Box::pin(overview::top(call)),
         )
     },
     AdminEndpoint {
-        detail: "The latest first: refusals, and a part of what was allowed. In a flood not all are kept.",
+        detail: "The latest first, of all `nodes`: refusals, and a part of what was allowed. In a flood not all are kept.",
         scope: NamespaceScope::Namespaces,
         query: &[CLIENT, RULE, ALLOWED, BEFORE, LIMIT],
         responses: &[(200, ResponseContent::Json("DecisionList"))],
         ..AdminEndpoint::get("/v1/decisions", "listDecisions", Tag::Traffic, "Recent decisions", |call| {
-            Box::pin(async move { decisions::list(call) })
+            Box::pin(decisions::list(call))
         })
     },
     AdminEndpoint {
@@ -81,12 +81,12 @@ pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
             "getDecision",
             Tag::Traffic,
             "Why a request was decided so",
-            |call| Box::pin(async move { decisions::get(call) }),
+            |call| Box::pin(decisions::get(call)),
         )
     },
     AdminEndpoint {
-        detail: "Server-sent events: a `tick` each second, and `denied` for refusals, at most 50 a second. A reader that is \
-                 too slow misses events.",
+        detail: "Server-sent events: a `tick` each second, and `denied` for refusals, at most 50 a second, of all nodes of \
+                 the fleet. Other nodes are asked once a second. A reader that is too slow misses events.",
         scope: NamespaceScope::Namespaces,
         query: &[RULE, CLIENT],
         responses: &[(200, ResponseContent::Text("text/event-stream"))],

@@ -30,6 +30,7 @@ use tollgate_service::render::RenderConfig;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::store::ConfiguredStore;
 use tollgate_service::traffic::{TrafficConfig, TrafficMonitor};
+use tollgate_service::violations::KeyHashing;
 use tollgate_service::{Sealer, Service, ServiceConfig};
 use tollgate_store::MonotonicClock;
 use tollgate_telemetry::{DecisionMetrics, Scrape};
@@ -123,7 +124,9 @@ impl Rig {
             secret: Secret::new([3; 16]),
             plain_keys: false,
             node: "a".to_owned(),
+            fleet_secret: [4; 32],
         });
+        traffic.show_clients_by(KeyHashing::hashed(&[9; 32]));
         let config = AdminConfig {
             control: control.clone(),
             tokens: tokens.clone(),

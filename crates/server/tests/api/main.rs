@@ -5,6 +5,7 @@
 mod away;
 mod calendars;
 mod checks;
+mod collector;
 mod envoy;
 mod envoy_domains;
 mod forward_auth;

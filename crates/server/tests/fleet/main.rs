@@ -14,5 +14,6 @@ mod penalties;
 mod reservations;
 mod shared;
 mod start;
+mod traffic;
 mod trouble;
 mod webhooks;

@@ -24,6 +24,10 @@ const RULES: &str = "
 key_by: client_key
 rules:
   - { name: daily, on_fail: deny, quota: { amount: 10, every: day, marks: [50%] } }
+  - name: guarded
+    match: { tier: guarded }
+    limit: { requests: 1, window: 1d, algorithm: fixed_window }
+    penalty: { after: 3, within: 1h, block: 2h }
 ";
 
 /// Keeps what is sent to it, and answers with these statuses, then with 204.
@@ -159,6 +163,35 @@ async fn an_event_is_sent_once_by_a_fleet_and_signed() {
     let gone = operator.call(&here, "DELETE", &format!("/v1/webhooks/{id}"), Value::Null).await;
     assert_eq!(gone.status, 204);
     assert_eq!(operator.call(&there, "GET", &path, Value::Null).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_penalty_is_told_once_by_a_fleet() {
+    let (redis, files) = (RedisServer::start(), tempfile::tempdir().expect("a directory"));
+    let database = files.path().join("tollgate.db");
+    let nodes = [node(&redis, &database, |_| {}).await, node(&redis, &database, |_| {}).await];
+    let (receiver, operator) = (Receiver::start(&[]).await, Operator::of(files.path()));
+    let body = json!({ "url": receiver.url, "events": ["penalty_begun"] });
+    let made = operator.call(&nodes[0], "POST", "/v1/webhooks", body).await;
+    assert_eq!(made.status, 201, "{}", made.head);
+    // A node tells of penalties once it knows of the webhook: each turn is another client's.
+    let clients = AtomicU64::new(0);
+    let sent = eventually("a penalty is told", PATIENCE, async || {
+        let number = clients.fetch_add(1, Ordering::Relaxed);
+        let request = format!(r#"{{"client_key":"user:42-{number}","tier":"guarded"}}"#);
+        for turn in 0..6 {
+            nodes[turn % 2].check(&request).await;
+        }
+        Some(receiver.of("penalty_begun")).filter(|sent| !sent.is_empty())
+    })
+    .await;
+    let (_, body) = &sent[0];
+    assert_eq!((&body["rule"], &body["data"]["number"]), (&json!("guarded"), &json!(1)), "{body}");
+    assert!(body["data"]["ends_at"].as_str() > body["data"]["begun_at"].as_str(), "{body}");
+    assert!(body["client"].as_str().is_some_and(|client| client.starts_with("user:#")), "{body}");
+    assert!(!body.to_string().contains("user:42"), "{body}");
+    let clients: BTreeSet<&str> = sent.iter().filter_map(|(_, body)| body["client"].as_str()).collect();
+    assert_eq!(sent.len(), clients.len(), "once, though both nodes refused: {sent:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,9 @@ mod caller;
 mod callers;
 mod classes;
 mod clients;
+#[path = "../api/collector.rs"]
+#[allow(dead_code, reason = "shared with the tests of HTTP")]
+mod collector;
 mod costs;
 mod figures;
 #[path = "../hostile/flood.rs"]
@@ -59,6 +62,7 @@ mod tls;
 mod tls_server;
 mod tls_upstream;
 mod tokens;
+mod traces;
 mod uncounted;
 mod upgrade;
 mod upstream_faults;

@@ -7,6 +7,10 @@ mod calendars;
 #[allow(dead_code, reason = "shared with the tests of HTTP")]
 mod caller;
 mod calls;
+#[path = "../api/collector.rs"]
+#[allow(dead_code, reason = "shared with the tests of HTTP")]
+mod collector;
+mod decision_ids;
 #[path = "../hostile/flood.rs"]
 mod flood;
 mod floods;
@@ -25,4 +29,5 @@ mod rig;
 mod rls;
 mod shared;
 mod tokens;
+mod traces;
 mod wire;

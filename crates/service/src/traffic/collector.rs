@@ -1,10 +1,11 @@
 //! The thread behind the monitor: takes the buffers, and sends what consoles see live.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use tollgate_analytics::{DecisionSample, RulingSample, Traffic};
+use tollgate_analytics::{DecisionSample, RulingSample, Traffic, TrafficCounts};
 use tollgate_core::{Span, Time};
 use tollgate_engine::Ruling;
 
@@ -12,6 +13,7 @@ use super::found::found;
 use super::generation_rules::GenerationRules;
 use super::live::{LiveEvent, LiveTick, NamespaceTick};
 use super::monitor::{TrafficConfig, TrafficMonitor, TrafficState};
+use super::other_counts::OtherCounts;
 use super::sample_buffer::{BufferedDecision, SampleBuffer};
 
 /// How often buffers are taken that are not half full.
@@ -48,7 +50,7 @@ impl TrafficMonitor {
         let second = self.clock.wall().nanos() / Span::SECOND.nanos();
         let mut state = self.state.lock();
         if second != std::mem::replace(&mut state.ticked, second) && self.live.has_listeners() {
-            let tick = state.tick(Time::from_secs(second.saturating_sub(1)));
+            let tick = state.tick(Time::from_secs(second.saturating_sub(1)), self.others.lock().at(self.now()));
             drop(state);
             self.live.send(LiveEvent::Tick(Arc::new(tick)));
         }
@@ -81,7 +83,7 @@ impl TrafficMonitor {
                 && self.live.has_listeners()
             {
                 let refused = refused.clone();
-                self.live.send(LiveEvent::Refused(Arc::new(found(&refused, traffic, generation))));
+                self.live.send(LiveEvent::Refused(Arc::new(found(&refused, traffic, generation, self.node()))));
             }
         }
     }
@@ -124,14 +126,28 @@ fn sample(ruling: &Ruling, generation: &mut GenerationRules, traffic: &mut Traff
 }
 
 impl TrafficState {
-    /// The counts of the second that begins at `at`, by namespace.
-    fn tick(&self, at: Time) -> LiveTick {
-        let totals = self.traffic.totals(at, 1, |_| true);
-        let namespaces = totals.iter().filter(|totals| totals.rule.is_empty()).map(|totals| NamespaceTick {
-            namespace: totals.namespace.to_owned(),
-            counts: totals.counts,
-            limited_now: self.traffic.limited_now(at.after(Span::SECOND), |namespace| namespace == totals.namespace).0,
+    /// The counts of the second that begins at `at`, by namespace, with those of other nodes.
+    fn tick(&self, at: Time, others: Option<&OtherCounts>) -> LiveTick {
+        let mut counts: BTreeMap<String, TrafficCounts> = BTreeMap::new();
+        let own = self.traffic.totals(at, 1, |_| true).into_iter();
+        own.filter(|own| own.rule.is_empty()).for_each(|own| add(&mut counts, own.namespace, own.counts));
+        let mut limited = self.traffic.limited_keys(at.after(Span::SECOND), |_| true);
+        if let Some(others) = others {
+            let namespaces = others.totals.iter().filter(|own| own.rule.is_empty());
+            namespaces.for_each(|own| add(&mut counts, &own.namespace, own.counts));
+            limited.add(others.limited.clone());
+        }
+        for namespace in limited.keys.keys() {
+            add(&mut counts, namespace, TrafficCounts::default());
+        }
+        let namespaces = counts.into_iter().map(|(namespace, counts)| {
+            let limited_now = limited.keys.get(&namespace).map_or(0, HashSet::len);
+            NamespaceTick { namespace, counts, limited_now }
         });
         LiveTick { at, namespaces: namespaces.collect() }
     }
+}
+
+fn add(all: &mut BTreeMap<String, TrafficCounts>, namespace: &str, counts: TrafficCounts) {
+    all.entry(namespace.to_owned()).or_default().add(counts);
 }

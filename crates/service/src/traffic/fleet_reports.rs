@@ -1,16 +1,22 @@
 //! The traffic of a fleet: every node publishes its totals in the shared store, and sums those of the others.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use tollgate_analytics::TrafficCounts;
 use tollgate_core::{Span, Time};
 use tollgate_store_redis::{NodeReport, RedisStore};
 
-use super::found::{NamedTotals, TrafficScope};
+use super::found::NamedTotals;
 use super::monitor::TrafficMonitor;
+use super::node_view::NodeView;
+use super::question::TrafficScope;
 use crate::store::ConfiguredStore;
 
 /// How often a node reports.
 const REPORT_INTERVAL: Span = Span::from_secs(5);
+/// A node that answered so long ago is expected to answer again.
+const ANSWERED_FOR: Span = Span::from_secs(20);
 /// What reports cover, in seconds.
 const WINDOWS: [usize; 5] = [10, 60, 300, 900, 3600];
 
@@ -72,23 +78,39 @@ impl TrafficMonitor {
         report.to_string()
     }
 
+    /// The names of the other nodes that reported or answered a moment ago.
+    pub(super) fn live_nodes(&self) -> BTreeSet<String> {
+        let reporting = self.other_nodes(&TrafficScope { namespaces: Some(Vec::new()) }, 0).into_iter();
+        let mut live: BTreeSet<String> = reporting.filter(|node| !node.is_missing).map(|node| node.node).collect();
+        live.extend(self.reports.0.lock().answered.keys().cloned());
+        live.remove(self.node()); // the process before this one, which ended a moment ago
+        live
+    }
+
+    /// Remembers for a while which nodes answered.
+    pub(super) fn note_answers(&self, views: &[NodeView]) {
+        let now = self.now();
+        let mut known = self.reports.0.lock();
+        known.answered.retain(|_, at| now.since(*at) <= ANSWERED_FOR);
+        known.answered.extend(views.iter().map(|view| (view.node.clone(), now)));
+    }
+
     /// The other nodes of the fleet, and what they counted in the last seconds: one of the windows of reports.
     pub fn other_nodes(&self, scope: &TrafficScope, seconds: usize) -> Vec<ReportingNode> {
         let now = self.now();
         let known = self.reports.0.lock();
         let late = now.since(known.read_at);
-        let others = known.nodes.iter().filter(|report| report.node != self.node());
         let node = |report: &NodeReport| {
             let aged = NodeReport { age: report.age.plus(late), ..report.clone() };
             let is_missing = aged.is_missing();
             ReportingNode {
-                node: aged.node.clone(),
+                node: aged.name().to_owned(),
                 seen_at: now.before(aged.age),
                 is_missing,
                 counts: if is_missing { Vec::new() } else { counts_of(&aged.report, scope, seconds) },
             }
         };
-        others.map(node).collect()
+        known.nodes.iter().map(node).collect()
     }
 }
 

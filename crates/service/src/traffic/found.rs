@@ -1,45 +1,21 @@
-//! What questions are made of, and what is found.
+//! What is found.
 
 use tollgate_analytics::{RecentDecision, Traffic, TrafficCounts};
 use tollgate_core::{Outcome, Span, Time};
 use tollgate_engine::DecisionId;
 
 use super::generation_rules::{GenerationRules, own_limit};
-
-/// The namespaces that a caller may see.
-#[derive(Clone, Debug, Default)]
-pub struct TrafficScope {
-    /// `None` for all.
-    pub namespaces: Option<Vec<String>>,
-}
-
-/// Which client is meant: by its key, or by the digest that is shown of it.
-#[derive(Clone, Copy)]
-pub struct ClientQuestion<'a> {
-    /// The text.
-    pub text: &'a str,
-    /// The digest that is shown of a client.
-    pub shown: &'a (dyn Fn(&str) -> String + Sync),
-}
-
-/// Which decisions are wanted.
-#[derive(Clone, Copy, Default)]
-pub struct DecisionQuestion<'a> {
-    /// Of this client.
-    pub client: Option<ClientQuestion<'a>>,
-    /// That this rule took part in.
-    pub rule: Option<&'a str>,
-    /// Only those that were allowed, or only the others.
-    pub is_allowed: Option<bool>,
-    /// Before the one with this id.
-    pub before: Option<DecisionId>,
-}
+use super::question::DecisionPlace;
 
 /// A decision, with names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundDecision {
     /// Its id.
     pub id: DecisionId,
+    /// The node that made it.
+    pub node: String,
+    /// Its number at that node.
+    pub sequence: u64,
     /// When it was made.
     pub at: Time,
     /// The namespace.
@@ -59,7 +35,7 @@ pub struct FoundDecision {
 }
 
 /// A ruling, with names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRuling {
     /// The name of the rule.
     pub rule: String,
@@ -96,14 +72,20 @@ pub struct NamedTotals {
     pub counts: TrafficCounts,
 }
 
-impl TrafficScope {
-    pub(super) fn has(&self, namespace: &str) -> bool {
-        self.namespaces.as_ref().is_none_or(|names| names.iter().any(|name| name == namespace))
+impl FoundDecision {
+    /// Its place in the order of decisions.
+    pub fn place(&self) -> DecisionPlace {
+        DecisionPlace { at: self.at, sequence: self.sequence, node: self.node.clone() }
     }
 }
 
 /// A decision, with names.
-pub(super) fn found(decision: &RecentDecision, traffic: &Traffic, generation: &GenerationRules) -> FoundDecision {
+pub(super) fn found(
+    decision: &RecentDecision,
+    traffic: &Traffic,
+    generation: &GenerationRules,
+    node: &str,
+) -> FoundDecision {
     let rulings = decision.rulings.iter().map(|ruling| {
         let (namespace, rule) = traffic.name(ruling.rule);
         let body = generation.named(namespace, rule);
@@ -123,6 +105,8 @@ pub(super) fn found(decision: &RecentDecision, traffic: &Traffic, generation: &G
     });
     FoundDecision {
         id: DecisionId(decision.id),
+        node: node.to_owned(),
+        sequence: decision.sequence,
         at: decision.at,
         namespace: traffic.name(decision.namespace).0.to_owned(),
         client: decision.client.to_string(),

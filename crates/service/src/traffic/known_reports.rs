@@ -1,10 +1,12 @@
 //! The reports of a fleet's nodes.
 
+use std::collections::BTreeMap;
+
 use parking_lot::Mutex;
 use tollgate_core::Time;
 use tollgate_store_redis::NodeReport;
 
-/// The reports of all nodes, as this one read them last.
+/// The reports of the other nodes, as this one read them last.
 #[derive(Debug, Default)]
 pub(super) struct FleetReports(pub(super) Mutex<KnownReports>);
 
@@ -18,4 +20,6 @@ pub(super) struct KnownReports {
     /// When the reports were read.
     pub(super) read_at: Time,
     pub(super) nodes: Vec<NodeReport>,
+    /// When nodes answered a question last, by their names.
+    pub(super) answered: BTreeMap<String, Time>,
 }

@@ -28,7 +28,7 @@ pub enum LiveEvent {
 pub struct LiveTick {
     /// The start of the second.
     pub at: Time,
-    /// By namespace, without those in which nothing happened.
+    /// By namespace, without those in which nothing happened and no client is limited.
     pub namespaces: Vec<NamespaceTick>,
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Condvar, Mutex};
 use tollgate_analytics::{Traffic, TrafficBudget};
@@ -13,9 +13,12 @@ use tollgate_ruleset::RuleSet;
 
 use super::generation_rules::GenerationRules;
 use super::known_reports::FleetReports;
+use super::link_state::LinkState;
 use super::live::{LiveEvents, LiveSender};
 use super::metrics::TrafficMetrics;
+use super::other_counts::OtherCounts;
 use super::sample_buffer::{HandedOver, SampleBuffers};
+use crate::violations::KeyHashing;
 
 /// Generations whose decisions may still be waiting.
 const GENERATIONS_MAX: usize = 8;
@@ -32,6 +35,8 @@ pub struct TrafficConfig {
     pub plain_keys: bool,
     /// The name of this node.
     pub node: String,
+    /// Seals messages between the nodes of a fleet, which all have it.
+    pub fleet_secret: [u8; 32],
 }
 
 /// Watches the decisions of a server.
@@ -43,6 +48,10 @@ pub struct TrafficMonitor {
     pub(super) is_woken: Mutex<bool>,
     pub(super) woken: Condvar,
     pub(super) reports: FleetReports,
+    pub(super) link: LinkState,
+    /// What other nodes counted, while events are listened to.
+    pub(super) others: Mutex<OtherCounts>,
+    hashing: OnceLock<KeyHashing>,
     hasher: KeyHasher,
     /// The newest generation whose rules are known.
     adopted: AtomicU64,
@@ -63,7 +72,7 @@ pub(super) struct TrafficState {
 impl TrafficMonitor {
     /// A monitor that collects only when it is [told to](TrafficMonitor::collect), for tests.
     pub fn new(config: TrafficConfig) -> Arc<TrafficMonitor> {
-        let TrafficConfig { clock, bytes, secret, plain_keys, node } = config;
+        let TrafficConfig { clock, bytes, secret, plain_keys, node, fleet_secret } = config;
         let mut hasher = KeyHasher::new(secret);
         hasher.part(b"traffic");
         let traffic = Traffic::new(TrafficBudget::of(bytes));
@@ -75,6 +84,9 @@ impl TrafficMonitor {
             is_woken: Mutex::new(false),
             woken: Condvar::new(),
             reports: FleetReports::default(),
+            link: LinkState::new(&fleet_secret),
+            others: Mutex::default(),
+            hashing: OnceLock::new(),
             hasher,
             adopted: AtomicU64::new(0),
             metrics: Arc::default(),
@@ -91,6 +103,16 @@ impl TrafficMonitor {
     /// True if clients are shown in plain text.
     pub const fn has_plain_keys(&self) -> bool {
         self.plain_keys
+    }
+
+    /// Sets how clients are shown: questions may name them so. Needed once, when the key of the site is known.
+    pub fn show_clients_by(&self, hashing: KeyHashing) {
+        let _ = self.hashing.set(hashing); // the key of a site does not change while a process lasts
+    }
+
+    /// How clients are shown, if that is by digests.
+    pub(super) fn key_hashing(&self) -> Option<&KeyHashing> {
+        self.hashing.get().filter(|_| !self.plain_keys)
     }
 
     /// The name of this node.

@@ -7,6 +7,7 @@ pub(crate) mod fingerprint;
 pub mod inspect;
 pub mod key;
 pub(crate) mod lifecycle;
+pub(crate) mod node_messages;
 pub(crate) mod node_reports;
 pub(crate) mod node_rules;
 pub mod primary;

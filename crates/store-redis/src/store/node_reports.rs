@@ -27,7 +27,7 @@ const LAST: &[u8] = b"255";
 /// The last report of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeReport {
-    /// The node.
+    /// The process: the name of its node, and a random number.
     pub node: String,
     /// How long ago it was, by the store's clock.
     pub age: Span,
@@ -36,6 +36,12 @@ pub struct NodeReport {
 }
 
 impl NodeReport {
+    /// The name of the node, without the number that tells its processes apart.
+    pub fn name(&self) -> &str {
+        let is_number = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        self.node.rsplit_once('-').filter(|(_, number)| is_number(number)).map_or(&*self.node, |(name, _)| name)
+    }
+
     /// True if the node stopped to report.
     pub fn is_missing(&self) -> bool {
         self.age > Span::from_secs(MISSING_AFTER_SECS)
@@ -46,7 +52,7 @@ impl RedisStore {
     /// Longest report.
     pub const REPORT_BYTES_MAX: usize = 4096;
 
-    /// Publishes the report of this node, removes the previous one, and returns those of the other nodes.
+    /// Publishes the report of this node, removes the previous one, and returns those of all other nodes.
     pub async fn publish_report(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeReport>, StoreError> {
         self.publish_text(REPORTS_KEY, own, before).await
     }
@@ -127,5 +133,7 @@ mod tests {
         let newest = newest(all);
         assert_eq!(newest, [report("a", 1, "new"), report("b", 3, "x")]);
         assert!(!newest[0].is_missing() && report("c", 21, "").is_missing());
+        let names = ["a-8ca84072", "a-b-8ca84072", "a-b", "a", "8ca84072"];
+        assert_eq!(names.map(|node| report(node, 0, "").name().to_owned()), ["a", "a-b", "a-b", "a", "8ca84072"]);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate_core::Limit;
 use tollgate_lab::redis::{RedisCluster, RedisOptions};
 use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::{NodeChannels, NodeMessage};
 
 use super::*;
 
@@ -23,9 +24,35 @@ async fn a_cluster_decides_divides_moves_and_loses_a_primary() {
     let store = node(config(&cluster.url())).await;
     identities_spread(&cluster, &store).await;
     a_refused_request_is_charged_nowhere(&cluster, &store).await;
+    messages_reach_other_nodes(&cluster, &store).await;
     never_more_than_the_narrowest_and_the_widest_allow(&cluster).await;
     a_moving_slot_is_followed(&cluster, &store).await;
     f17_only_the_dead_shard_falls_back(cluster, &store).await;
+}
+
+/// A cluster passes messages on, and does not know how many nodes listen.
+async fn messages_reach_other_nodes(cluster: &RedisCluster, store: &RedisStore) {
+    let other = node(config(&cluster.url())).await;
+    let [asking, listening] = [1, 2].map(|number| NodeChannels::new("a", number));
+    let mut messages = other.node_messages(listening.clone());
+    // A subscription takes a moment: the question is repeated until it is received.
+    let question = patience::eventually("a question", Duration::from_secs(20), async || {
+        let asked = store.ask_nodes(&asking, b"?", Span::from_secs(2)).await.expect("the store answers");
+        assert_eq!(asked, None);
+        tokio::time::timeout(Duration::from_secs(2), messages.next()).await.ok()
+    })
+    .await;
+    assert_eq!(question, NodeMessage { is_to_all: true, payload: b"?".to_vec() });
+    store.node_answers().send(&listening, b"!").await;
+    let answer = async {
+        loop {
+            let message = messages.next().await;
+            if !message.is_to_all {
+                return message.payload;
+            }
+        }
+    };
+    assert_eq!(tokio::time::timeout(Duration::from_secs(10), answer).await.expect("an answer in time"), b"!");
 }
 
 /// Buckets of one identity share a slot; those of many are on all primaries, about evenly.

@@ -4,7 +4,9 @@ use tollgate_core::{Gcra, Receipt, Source};
 use tollgate_lab::redis::{Flavour, RedisServer};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::BucketKey;
-use tollgate_store_redis::{ChangeListener, ErrorCode, MemoryLevel, NodeRules};
+use tollgate_store_redis::{
+    ChangeListener, ErrorCode, MemoryLevel, NodeChannels, NodeMessage, NodeMessages, NodeRules,
+};
 
 use super::*;
 
@@ -175,6 +177,52 @@ async fn a_bell_that_one_node_rings_is_heard_by_the_others_also_after_the_line_w
     assert!(heard(&mut bell).await, "a listener that lost its connection may have missed a change");
     one.notify_changed().await;
     assert!(heard(&mut bell).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_reach_the_nodes_of_a_fleet_and_one_answer_the_node_that_asks() {
+    let server = RedisServer::of(Flavour::ALL[0]);
+    let (one, other) = (node(config(&server.url())).await, node(config(&server.url())).await);
+    let [to_one, to_other, stranger] =
+        [("a", 1), ("a", 2), ("b", 3)].map(|(fleet, number)| NodeChannels::new(fleet, number));
+    let (mut of_one, mut of_other) = (one.node_messages(to_one.clone()), other.node_messages(to_other.clone()));
+    let next = async |messages: &mut NodeMessages<'_>| {
+        tokio::time::timeout(Duration::from_secs(10), messages.next()).await.expect("a message in time")
+    };
+    let asking = async |expected: u64| {
+        // Subscriptions take a moment: the server counts them.
+        patience::eventually("all listen", Duration::from_secs(10), async || {
+            let listening = one.ask_nodes(&to_one, b"?", Span::from_secs(2)).await.ok().flatten();
+            (listening == Some(expected)).then_some(())
+        })
+        .await;
+    };
+    let listening = async { tokio::join!(next(&mut of_one), next(&mut of_other)) };
+    let (_, (first, second)) = tokio::join!(asking(2), listening);
+    let question = NodeMessage { is_to_all: true, payload: b"?".to_vec() };
+    assert_eq!((first, second), (question.clone(), question));
+    let strangers = one.ask_nodes(&stranger, b"?", Span::from_secs(2)).await.expect("the store answers");
+    assert_eq!(strangers, Some(0), "another fleet");
+    let mut answers = other.node_answers();
+    // Questions may still be there: they were repeated until both nodes listened.
+    let answered = async |messages: &mut NodeMessages<'_>| loop {
+        let message = next(messages).await;
+        if !message.is_to_all {
+            return message.payload;
+        }
+    };
+    let long = vec![7; RedisStore::MESSAGE_BYTES_MAX];
+    for payload in [b"!".to_vec(), long] {
+        answers.send(&to_one, &payload).await;
+        assert_eq!(answered(&mut of_one).await, payload);
+    }
+    // Both reconnect after their connections were cut.
+    server.client().succeed(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    server.client().succeed(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let listening = async { tokio::join!(next(&mut of_one), next(&mut of_other)) };
+    tokio::join!(asking(2), listening);
+    answers.send(&to_one, b"!").await;
+    assert_eq!(answered(&mut of_one).await, b"!");
 }
 
 /// F61: nodes with different rules see each other's fingerprints, and a node that changed its rules publishes only the

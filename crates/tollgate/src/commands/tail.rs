@@ -31,8 +31,9 @@ pub struct Args {
     scope: EveryScopeArgs,
 }
 
-const HELP: &str = r#"Prints requests that a node refuses, and those that a rule in shadow mode would have
-refused, until it is interrupted. In a flood the server sends a part of them.
+const HELP: &str = r#"Prints requests that the nodes of a fleet refuse, and those that a rule in shadow mode
+would have refused, until it is interrupted. Other nodes are asked once a second. In a
+flood the server sends a part of them.
 
 Examples:
   tollgate tail --rule orders-per-user

@@ -33,8 +33,8 @@ pub struct Args {
 }
 
 const HELP: &str = r#"Shows which rule decided, by which limit, what was in use at that moment, since when the
-client is refused, and when it may return. A node keeps its last decisions in memory; all
-of them are in its decision log.
+client is refused, and when it may return. All nodes of the fleet are asked: each keeps its
+last decisions in memory; all of them are in its decision log.
 
 Examples:
   tollgate why 3a309775852f7d68
@@ -42,7 +42,7 @@ Examples:
 
 Exit codes:
   0  found
-  1  the node has no such decision (any more)
+  1  no node has such a decision (any more)
   2  wrong usage, no response, no valid token"#;
 
 /// Prints the decision, or the last ones about a client.
@@ -64,7 +64,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     match (args.json, decisions) {
         (true, _) => out.line(&response.text())?,
         (false, None) => out.text(&decision_text(&found, when::now(), out.palette()))?,
-        (false, Some(decisions)) => out.text(&decisions_text(decisions, when::now(), out.palette()))?,
+        (false, Some(_)) => out.text(&decisions_text(&found, when::now(), out.palette()))?,
     }
     Ok(exit)
 }

@@ -50,8 +50,8 @@ pub const COMMANDS: &[&str] = &[
 ];
 
 /// The command that creates a user with exactly these permissions, and with two optional pairs: `publish` and
-/// `subscribe`, without which nodes notice changed rules a little later, and `pttl` and `scan`, which find buckets that
-/// lost their expiry.
+/// `subscribe`, without which nodes notice changed rules a little later and show operators their own traffic only, and
+/// `pttl` and `scan`, which find buckets that lost their expiry.
 pub fn acl_user(name: &str, password: &str) -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|command| format!("+{command}")).collect();
     format!("ACL SETUSER {name} on >{password} ~tg:* &tg:* {} +publish +subscribe +pttl +scan", commands.join(" "))

@@ -19,7 +19,7 @@ pub struct Args {
     /// Name of the webhook: its purpose
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only these events: quota_mark, denial_spike, client_refused_steadily, breaker_open, fallback_active, reload_failing
+    /// Only these events: quota_mark, denial_spike, client_refused_steadily, penalty_begun, breaker_open, fallback_active, reload_failing
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     events: Vec<String>,
     /// Print only the secret
