@@ -1,7 +1,4 @@
-//! What the layer adds to a request of axum: CPU time in one process, without sockets, beside the router alone and
-//! tower_governor. Candidates take turns; figures are medians over rounds. Run by `script/bench sdk`.
-
-#![allow(clippy::print_stdout, reason = "a program for people")]
+//! What the layer adds to a request of axum, beside the router alone and tower_governor.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,11 +9,13 @@ use axum::extract::ConnectInfo;
 use axum::routing::get;
 use http::Request;
 use http_body_util::BodyExt;
-use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime::Runtime;
 use tollgate_tower::{Engine, TollgateLayer, rules_from_yaml};
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 use tower_service::Service;
+
+use crate::{AnyError, cpu, median};
 
 const ROUNDS: usize = 15;
 const CLIENTS: u32 = 10_000;
@@ -25,39 +24,57 @@ const CLIENTS: u32 = 10_000;
 const RULES: &str = "rules: [{ name: orders, match: { endpoint: 'GET /api/orders/{id}' }, key_by: ip, \
     limit: { requests: 1000000, window: 1s, burst: 1000000 } }]";
 
-type AnyError = Box<dyn std::error::Error>;
+const CANDIDATES: [&str; 3] = ["axum", "axum tollgate-tower", "axum tower_governor"];
 
-fn main() -> Result<(), AnyError> {
-    let requests = std::env::args().nth(1).map_or(Ok(100_000), |count| count.parse::<u32>())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let governor = GovernorConfigBuilder::default().per_nanosecond(1_000).burst_size(1_000_000).use_headers().finish();
-    let governor = Arc::new(governor.ok_or("the governor is not configured")?);
-    let rules = rules_from_yaml(RULES).map_err(|report| report.to_string())?;
-    let bare = || Router::new().route("/api/orders/{id}", get(async || "an order"));
-    let candidates = [
-        ("axum", bare()),
-        ("tollgate-tower, embedded", bare().layer(TollgateLayer::embedded(Engine::in_memory(rules)))),
-        ("tower_governor", bare().layer(GovernorLayer::new(governor))),
-    ];
-    let mut times: Vec<Vec<f64>> = vec![Vec::new(); candidates.len()];
+/// A router with one route, in the layer of a candidate.
+fn candidate(name: &str) -> Result<Router, AnyError> {
+    let bare = Router::new().route("/api/orders/{id}", get(async || "an order"));
+    match name {
+        "axum" => Ok(bare),
+        "axum tollgate-tower" => {
+            let rules = rules_from_yaml(RULES).map_err(|report| report.to_string())?;
+            Ok(bare.layer(TollgateLayer::embedded(Engine::in_memory(rules))))
+        }
+        "axum tower_governor" => {
+            let mut config = GovernorConfigBuilder::default();
+            let config = config.per_nanosecond(1_000).burst_size(1_000_000).use_headers().finish();
+            Ok(bare.layer(GovernorLayer::new(Arc::new(config.ok_or("the governor is not configured")?))))
+        }
+        _ => Err(format!("{name} is none of {CANDIDATES:?}").into()),
+    }
+}
+
+/// Prints a row for each candidate.
+pub fn compare(runtime: &Runtime, requests: u32) -> Result<(), AnyError> {
+    let candidates = CANDIDATES.map(|name| candidate(name).map(|app| (name, app, Vec::new())));
+    let mut candidates = candidates.into_iter().collect::<Result<Vec<_>, _>>()?;
     for _ in 0..ROUNDS {
-        for ((_, app), times) in candidates.iter().zip(&mut times) {
-            times.push(runtime.block_on(round(app.clone(), requests))?);
+        for (_, app, times) in &mut candidates {
+            let start = cpu();
+            runtime.block_on(ask(app.clone(), requests))?;
+            times.push((cpu() - start) / f64::from(requests));
         }
     }
-    println!("| | CPU per request | more than axum |\n|---|---:|---:|");
-    let mut base = None;
-    for ((name, _), times) in candidates.iter().zip(&mut times) {
-        times.sort_by(f64::total_cmp);
-        let median = times.get(ROUNDS / 2).copied().unwrap_or_default();
-        println!("| {name} | {median:.0} ns | {:.0} ns |", median - *base.get_or_insert(median));
+    for (name, _, times) in candidates {
+        println!("{name}\t{:.0}", median(times));
     }
     Ok(())
 }
 
-/// Nanoseconds of CPU per request.
-async fn round(mut app: Router, requests: u32) -> Result<f64, AnyError> {
-    let start = cpu();
+/// The requests of one candidate, without making it.
+pub fn measured(runtime: &Runtime, name: &str, requests: u32) -> Result<(), AnyError> {
+    let app = candidate(name)?;
+    runtime.block_on(ask(app.clone(), CLIENTS))?; // every client has its bucket
+    run_measured(runtime, app, requests)
+}
+
+/// Counted by its name.
+#[inline(never)]
+fn run_measured(runtime: &Runtime, app: Router, requests: u32) -> Result<(), AnyError> {
+    runtime.block_on(ask(app, requests))
+}
+
+async fn ask(mut app: Router, requests: u32) -> Result<(), AnyError> {
     for number in 0..requests {
         let mut request = Request::get("/api/orders/7").body(Body::empty())?;
         let client = (number % CLIENTS).to_be_bytes();
@@ -68,10 +85,5 @@ async fn round(mut app: Router, requests: u32) -> Result<f64, AnyError> {
         }
         response.into_body().collect().await?;
     }
-    Ok((cpu() - start) / f64::from(requests))
-}
-
-fn cpu() -> f64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+    Ok(())
 }

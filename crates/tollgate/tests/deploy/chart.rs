@@ -2,13 +2,13 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tollgate_lab::program;
 
-use super::{assert_setting, path, run, yaml};
+use super::{assert_setting, path, run, run_ok, yaml};
 
 /// What `deploy/kubernetes/tollgate.yaml` is made with.
 const PLAIN: [&str; 2] = ["store.url=redis://valkey:6379", "access.anonymous=true"];
@@ -66,10 +66,19 @@ fn renders_what_kubernetes_accepts() {
         let known: Vec<&str> = text.split("\n---").filter(|document| !document.contains("kind: PodMonitor")).collect();
         let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
         fs::write(file.path(), known.join("\n---")).unwrap();
-        let mut command = Command::new(program::named("kubernetes-validate"));
-        let output = run(command.args(["--strict", "--kubernetes-version", "1.30"]).arg(file.path()));
-        assert!(output.status.success(), "{values:?}: {}", String::from_utf8_lossy(&output.stdout));
+        accepted(file.path());
     }
+}
+
+fn accepted(file: &Path) {
+    let mut command = Command::new(program::named("kubernetes-validate"));
+    run_ok(command.args(["--strict", "--kubernetes-version", "1.30"]).arg(file));
+}
+
+/// The tests of Envoy start what it says.
+#[test]
+fn the_manifest_in_place_of_ratelimit_is_one_that_kubernetes_accepts() {
+    accepted(&path("deploy/kubernetes/envoy-ratelimit.yaml"));
 }
 
 #[test]

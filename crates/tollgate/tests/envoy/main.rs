@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
 mod compat;
+mod kubernetes;
 mod native;
 mod rig;

@@ -46,12 +46,20 @@ impl Tollgate {
 
     /// Starts `tollgate envoy-compat` with files of a runtime directory.
     pub fn compat(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Tollgate {
+        let write = |config: &Path| {
+            for (name, text) in files {
+                std::fs::write(config.join(name), text).unwrap();
+            }
+        };
+        Tollgate::compat_in(write, variables)
+    }
+
+    /// Starts `tollgate envoy-compat` with a runtime directory whose `config` is filled by `fill`.
+    pub fn compat_in(fill: impl Fn(&Path), variables: &[(&str, &str)]) -> Tollgate {
         Tollgate::start(
             |directory| {
                 std::fs::create_dir_all(directory.join("limits/config")).unwrap();
-                for (name, text) in files {
-                    std::fs::write(directory.join("limits/config").join(name), text).unwrap();
-                }
+                fill(&directory.join("limits/config"));
             },
             |directory, [grpc, http, metrics]| {
                 let own = [
