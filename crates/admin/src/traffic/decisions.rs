@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate_service::DecisionId;
-use tollgate_service::traffic::{DecisionPlace, DecisionQuestion, FoundDecision, TrafficQuestion};
+use tollgate_service::traffic::{DecisionPlace, DecisionQuestion, TrafficQuestion};
 
 use super::shown::{self, ClientNames, ask};
 use crate::call::AdminCall;
@@ -46,8 +46,18 @@ pub(super) async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProb
 
 /// The place of the decision that a page begins behind. When it is gone, what was before it is gone too.
 async fn place(call: &AdminCall<'_>, id: DecisionId) -> Result<DecisionPlace, AdminProblem> {
-    let found = ask(call, &TrafficQuestion::Decision(id)).await?.decision();
-    Ok(found.as_ref().map(FoundDecision::place).unwrap_or_default())
+    let fleet = ask(call, &TrafficQuestion::Decision(id)).await?;
+    let missing = fleet.missing.join(", ");
+    match fleet.decision() {
+        Some(found) => Ok(found.place()),
+        None if missing.is_empty() => Ok(DecisionPlace::default()),
+        None => {
+            let detail = format!(
+                "The decision before this page may be one of a node that did not answer: {missing}. Try again."
+            );
+            Err(AdminProblem::new(503, "nodes_missing", detail))
+        }
+    }
 }
 
 fn read_id(text: &str) -> Result<DecisionId, AdminProblem> {
