@@ -42,6 +42,7 @@ mod request;
 mod sharing;
 mod sliding_counter;
 mod sliding_log;
+mod slot_hasher;
 mod time;
 mod words;
 
