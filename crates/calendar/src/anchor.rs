@@ -153,8 +153,12 @@ fn parse_time(text: &str) -> Option<Anchor> {
 
 /// One or two digits, nothing else.
 fn number(text: &str) -> Option<u8> {
-    let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { text.parse().ok() } else { None }
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| byte - b'0');
+    match *text.as_bytes() {
+        [ones] => digit(ones),
+        [tens, ones] => Some(digit(tens)? * 10 + digit(ones)?),
+        _ => None,
+    }
 }
 
 fn refuse(every: Every, text: &str) -> CalendarError {

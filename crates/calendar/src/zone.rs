@@ -10,6 +10,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{LazyLock, OnceLock};
 
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone as Rules};
+use tollgate_core::last_word;
 
 use crate::civil;
 use crate::error::{CalendarError, CalendarErrorKind};
@@ -150,11 +151,10 @@ struct NameHasher(u64);
 
 impl Hasher for NameHasher {
     fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let last = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        for word in words.iter().map(|word| u64::from_le_bytes(*word)).chain([last]) {
-            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
+        let (words, _) = bytes.as_chunks::<8>();
+        let mut mix = |word: u64| self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        words.iter().for_each(|word| mix(u64::from_le_bytes(*word)));
+        mix(last_word(bytes));
     }
 
     fn write_u8(&mut self, _: u8) {}

@@ -4,8 +4,9 @@
 //! leaves a stale queue entry behind, which is skipped when it reaches the front. Every call costs constant time on
 //! average, with five slots or five thousand.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use crate::slot_hasher::SlotMap;
 use crate::{Algorithm, Ask, Effect, LimitError, Outcome, SlotId, Span, State, Time, Wait};
 
 /// At most `slots` holders at a time; a holder that does not renew within `ttl` loses its slot.
@@ -18,8 +19,9 @@ pub struct Concurrency {
 /// The holders of slots, and when each expires.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
-    held: HashMap<SlotId, Time>,
-    /// All expiries that have not passed, earliest first; those that differ from `held` are stale.
+    held: SlotMap<Time>,
+    /// All expiries that have not passed, earliest first; those that differ from `held` are stale. Of a bucket whose
+    /// last slot was released, the time of that: it is unused from then on.
     expiries: VecDeque<(Time, SlotId)>,
     /// The store is full: no more holders than fit into the allocated memory.
     confined: bool,
@@ -59,7 +61,12 @@ impl Concurrency {
     /// Releases the slot that `id` holds; false if it holds none. Never releases the slot of another id.
     pub fn release(&self, state: &mut Slots, now: Time, id: SlotId) -> bool {
         state.tidy(now, self.ttl);
-        state.held.remove(&id).is_some()
+        let released = state.held.remove(&id).is_some();
+        if released && state.held.is_empty() {
+            state.expiries.clear();
+            state.expiries.push_back((now, id));
+        }
+        released
     }
 
     /// How many slots expire before the one whose expiry lets the ask pass: all beyond the limit, and one more unless
@@ -202,7 +209,7 @@ impl State for Slots {
     const ON_HEAP: bool = true;
 
     fn is_fresh(&self, now: Time) -> bool {
-        self.expiries.back().is_none_or(|(newest, _)| *newest <= now) || self.held.is_empty()
+        self.expiries.back().is_none_or(|(newest, _)| *newest <= now)
     }
 
     fn heap_bytes(&self) -> usize {
@@ -241,5 +248,22 @@ mod tests {
         }
         assert_eq!(limit.in_use(&slots, now), 1);
         assert_eq!(limit.view(&slots, now.after(Span::SECOND), &Ask::Peek(1), true, 0).used, 0);
+    }
+
+    /// As every other bucket: a store keeps what was used a moment ago, since it is probably used again.
+    #[test]
+    fn a_bucket_is_unused_from_the_release_of_its_last_slot_on() {
+        let limit = Concurrency::new(2, Span::SECOND).unwrap();
+        let (mut slots, start) = (Slots::default(), Time::from_secs(9));
+        let [second, third] = [100, 200].map(|millis| start.after(Span::from_millis(millis)));
+        for id in [1, 2] {
+            limit.record(&mut slots, start, &Ask::Hold(SlotId(id)), Effect::Charge);
+        }
+        assert!(limit.release(&mut slots, second, SlotId(1)));
+        assert!(!slots.is_fresh(second));
+        assert!(limit.release(&mut slots, third, SlotId(2)));
+        assert!(slots.is_fresh(third) && !slots.is_fresh(second));
+        limit.record(&mut slots, third, &Ask::Hold(SlotId(3)), Effect::Charge);
+        assert_eq!((limit.in_use(&slots, third), slots.is_fresh(third)), (1, false));
     }
 }

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::last_word;
+
 /// Identifies one bucket. Uniformly distributed, so stores may use any of its bits directly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Digest(pub [u64; 2]);
@@ -71,12 +73,12 @@ impl KeyHasher {
     #[inline]
     pub fn part(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
-        let (chunks, rest) = bytes.as_chunks::<8>();
-        for chunk in chunks {
-            self.word(u64::from_le_bytes(*chunk));
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.word(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {
-            self.word(rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+            self.word(last_word(bytes));
         }
     }
 

@@ -42,7 +42,9 @@ mod request;
 mod sharing;
 mod sliding_counter;
 mod sliding_log;
+mod slot_hasher;
 mod time;
+mod words;
 
 pub use algorithm::{Algorithm, Effect, State};
 pub use ask::{Ask, SlotId};
@@ -65,3 +67,4 @@ pub use sharing::{LeaseSize, Sharing, Source};
 pub use sliding_counter::{Counter, SlidingCounter};
 pub use sliding_log::{Log, LogSummary, SlidingLog};
 pub use time::{Span, Time};
+pub use words::last_word;

@@ -15,12 +15,9 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
     let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
     for applied in &charges.applied {
         let place = applied.charge.map(usize::from);
-        let mut outcome = place.and_then(|place| outcomes.get(place).copied());
+        let outcome = place.and_then(|place| outcomes.get(place));
         let penalty = applied.penalty.and_then(|place| outcomes.get(usize::from(place)));
-        let penalised = penalty.is_some_and(|penalty| !penalty.allowed);
-        if penalised {
-            outcome = outcome.zip(penalty).map(|(outcome, penalty)| refused_by(outcome, penalty));
-        }
+        let penalty = penalty.filter(|penalty| !penalty.allowed);
         let limit = place.and_then(|place| charges.charges.get(place)).map(|charge| &charge.limit);
         let (requests, window) = limit.map_or((0, Span::ZERO), |limit| (limit.requests(), limit.window()));
         let own = outcome.map_or(DecidedBy::Store, |outcome| DecidedBy::from(outcome.source));
@@ -31,10 +28,13 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
             request: applied.request,
             enforced,
             decided_by: own,
-            outcome,
+            outcome: match penalty {
+                None => outcome.copied(),
+                Some(penalty) => outcome.map(|outcome| refused_by(outcome, penalty)),
+            },
             requests,
             window,
-            penalised,
+            penalised: penalty.is_some(),
             bucket: applied.charge,
         });
     }
@@ -58,8 +58,8 @@ pub(crate) fn nonce_of(charges: &Charges) -> u64 {
 
 /// The outcome of a bucket whose client has a penalty: the end of that is when anything passes again.
 #[cold]
-fn refused_by(outcome: Outcome, penalty: &Outcome) -> Outcome {
+fn refused_by(outcome: &Outcome, penalty: &Outcome) -> Outcome {
     let Outcome { wait, reset_after, .. } = *penalty;
     let next_unit_after = wait.span();
-    Outcome { allowed: false, remaining: 0, granted: 0, wait, reset_after, next_unit_after, ..outcome }
+    Outcome { allowed: false, remaining: 0, granted: 0, wait, reset_after, next_unit_after, ..*outcome }
 }

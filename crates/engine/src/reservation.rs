@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Enforcement, Limit, Outcome, Receipt, Request, Sharing, SlotId, Span, Time};
+use tollgate_rules::spec::MeterSpec;
 use tollgate_ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Outcomes, Store};
 
@@ -28,9 +29,12 @@ pub const RESERVED_MAX: usize = 128;
 
 /// The reserved amount of every meter; `requests` comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReservedCosts(pub(crate) SmallVec<[(Box<str>, u64); 2]>);
+pub(crate) struct ReservedCosts(pub(crate) SmallVec<[(Box<str>, u64); 4]>);
 
 impl ReservedCosts {
+    /// The index of the meter `requests`.
+    const REQUESTS: u8 = 0;
+
     fn of(request: &Request<'_>) -> ReservedCosts {
         let requests = (Request::REQUESTS, request.cost);
         let all = std::iter::once(&requests).chain(request.costs);
@@ -83,6 +87,13 @@ pub(crate) type Prices = SmallVec<[(u8, u64); 1]>;
 const PIECES_MAX: usize = 8;
 
 impl Reserved {
+    /// The bucket of a charge that was admitted.
+    #[inline]
+    fn new(charge: &Charge, outcome: &Outcome, prices: Prices) -> Reserved {
+        let (own, shadow) = (charge.sharing == Sharing::Local, !charge.is_enforced());
+        Reserved { pieces: SmallVec::from_buf([Receipt::of(charge, outcome)]), prices, own, shadow }
+    }
+
     /// Units for these amounts.
     pub(crate) fn units(&self, costs: &ReservedCosts) -> u64 {
         let amount = |meter: u8| costs.0.get(usize::from(meter)).map_or(0, |(_, amount)| *amount);
@@ -220,20 +231,37 @@ impl Reservation {
 
 /// Units that each charge takes per unit of every meter. Charges of a rule that sets no price are slots.
 fn prices(rules: &RuleSet, charges: &Charges, costs: &ReservedCosts) -> SmallVec<[Prices; 4]> {
-    let mut all: SmallVec<[Prices; 4]> = charges.charges.iter().map(|_| Prices::new()).collect();
+    let mut all = SmallVec::new();
+    all.resize_with(charges.charges.len(), Prices::new);
     for applied in &charges.applied {
         let Some(rule) = rules.rule(applied.rule) else { continue };
         let Some(prices) = applied.charge.and_then(|index| all.get_mut(usize::from(index))) else { continue };
-        for (meter, weight) in rule.spec.meter.weights() {
-            let Some(index) = costs.0.iter().position(|(name, _)| **name == *meter) else { continue };
-            let (meter, price) = (index as u8, weight.saturating_mul(applied.factor));
-            match prices.iter_mut().find(|(other, _)| *other == meter) {
-                Some((_, total)) => *total = total.saturating_add(price),
-                None => prices.push((meter, price)),
+        match &rule.spec.meter {
+            MeterSpec::Requests => add_price(prices, ReservedCosts::REQUESTS, applied.factor),
+            MeterSpec::Weighted(weights) => {
+                for (meter, weight) in weights {
+                    let Some(index) = costs.0.iter().position(|(name, _)| **name == **meter) else { continue };
+                    add_price(prices, index as u8, weight.saturating_mul(applied.factor));
+                }
             }
         }
     }
     all
+}
+
+/// Adds units per unit of a meter: several rules may charge one bucket.
+fn add_price(prices: &mut Prices, meter: u8, price: u64) {
+    match prices.iter_mut().find(|(other, _)| *other == meter) {
+        Some((_, total)) => *total = total.saturating_add(price),
+        None => prices.push((meter, price)),
+    }
+}
+
+/// The prices of a bucket that is charged by itself, out of those of `all` charges.
+#[cold]
+fn prices_of(charge: &Charge, all: &[Charge], prices: &[Prices]) -> Prices {
+    let mut priced = all.iter().zip(prices);
+    priced.find(|(other, _)| other.bucket == charge.bucket).map_or_else(Prices::new, |(_, prices)| prices.clone())
 }
 
 /// Any node may settle the receipt, so its charges go to the buckets that all nodes share. A static share of this node
@@ -323,29 +351,25 @@ impl<S: Store> Engine<S> {
             share(&mut charges);
         }
         let costs = ReservedCosts::of(request);
-        let prices = prices(&pinned.rules, &charges, &costs);
-        let prices: SmallVec<[_; 4]> = charges.charges.iter().map(|charge| charge.bucket).zip(prices).collect();
+        let mut prices = prices(&pinned.rules, &charges, &costs);
         let local = taken.is_err();
         let decision = match taken {
             Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
             Err(error) => {
                 let fallen = self.fall_back(pinned, &charges, &error);
+                prices = fallen.charges.iter().map(|charge| prices_of(charge, &charges.charges, &prices)).collect();
                 (charges.charges, outcomes) = (fallen.charges, fallen.outcomes);
                 fallen.decision
             }
         };
         let reservation = (decision.is_allowed() && keeping != Keeping::Nothing).then(|| {
-            let is_read = |charge: &Charge| matches!(charge.ask, Ask::Peek(_));
-            let is_kept =
-                |(charge, outcome): &(&Charge, &Outcome)| outcome.allowed && keeping.keeps(charge) && !is_read(charge);
-            let kept = charges.charges.iter().zip(&outcomes).filter(is_kept);
-            let entries = kept.filter_map(|(charge, outcome)| {
-                let (_, prices) = prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;
-                let (own, shadow) = (charge.sharing == Sharing::Local, !charge.is_enforced());
-                let pieces = SmallVec::from_iter([Receipt::of(charge, outcome)]);
-                Some(Reserved { pieces, prices: prices.clone(), own, shadow })
-            });
-            Reservation { costs, entries: entries.collect(), local, number: None, step: 0 }
+            let mut entries = SmallVec::new();
+            for ((charge, outcome), prices) in charges.charges.iter().zip(&outcomes).zip(prices) {
+                if outcome.allowed && keeping.keeps(charge) && !matches!(charge.ask, Ask::Peek(_)) {
+                    entries.push(Reserved::new(charge, outcome, prices));
+                }
+            }
+            Reservation { costs, entries, local, number: None, step: 0 }
         });
         self.observe(requests, &decision, &charges.charges);
         (decision, reservation)

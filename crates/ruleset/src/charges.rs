@@ -83,7 +83,7 @@ impl Charges {
                 continue;
             };
             let ask = if request.purpose == Purpose::Peek { Ask::Peek(charge.ask.cost()) } else { charge.ask };
-            if !sink.add(applied.rule, Charge { ask, ..*charge }, applied.factor) {
+            if !sink.add(applied.rule, &Charge { ask, ..*charge }, applied.factor) {
                 let name = rules.rule(applied.rule).map_or("", |rule| rule.name.as_str());
                 return Err(RequestError::mixed(name));
             }
@@ -204,15 +204,15 @@ fn collect(
     let terms = sink.terms();
     let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
-        match charge_of(rule, request, facts, wall, terms) {
-            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, factor) => {
+        match &charge_of(rule, request, facts, wall, terms) {
+            RuleEvaluation::Charge(charge, factor) if sink.add(rule.id, charge, *factor) => {
                 if rule.spec.penalty.is_some() {
-                    sink.add_penalty(rule, &charge);
+                    sink.add_penalty(rule, charge);
                 }
             }
             RuleEvaluation::Charge(..) => return Err(RequestError::mixed(&rule.name)),
             RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
-            RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
+            RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(error)),
             RuleEvaluation::Unmetered if rule.spec.unmetered == Unmetered::Reject => {
                 return Err(RequestError::missing_meter(&rule.name, &rule.meters));
             }
@@ -239,13 +239,13 @@ impl ChargeSink<'_> {
 
     /// Adds a charge, or joins it with the charge of the same bucket: a store gets one charge per bucket. `false` if
     /// the two operations cannot be joined.
-    pub(super) fn add(&mut self, rule: RuleId, charge: Charge, factor: u64) -> bool {
+    pub(super) fn add(&mut self, rule: RuleId, charge: &Charge, factor: u64) -> bool {
         let separate = self.charges.separate;
         let all = &mut self.charges.charges;
         let twin = if separate { None } else { all.iter().position(|other| other.bucket == charge.bucket) };
         let index = match twin {
             None => {
-                all.push(charge);
+                all.push(*charge);
                 all.len() - 1
             }
             Some(index) => {

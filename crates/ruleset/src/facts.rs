@@ -117,9 +117,10 @@ impl<'a> RequestFacts<'a> {
         let digest = identity.digest(secret, namespace.ipv6_prefix);
         for (number, bound) in namespace.directories.all.iter().enumerate() {
             let Some(entry) = bound.directory.find(digest) else { continue };
+            let is_dated = bound.directory.is_dated();
             for (attribute, value) in entry.attributes() {
                 if let Some(Some(id)) = bound.attributes.get(usize::from(attribute))
-                    && let Some(value) = self.in_force(attribute, value)
+                    && let Some(value) = if is_dated { self.in_force(attribute, value) } else { Some(value) }
                 {
                     self.offer(*id, "", value)?;
                 }

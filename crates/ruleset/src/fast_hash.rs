@@ -5,6 +5,8 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use tollgate_core::last_word;
+
 /// A map with keys from operators.
 pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
@@ -28,7 +30,7 @@ impl Hasher for FastHasher {
             self.mix(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {
-            self.mix(rest.iter().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte)));
+            self.mix(last_word(bytes) | (rest.len() as u64) << 56);
         }
     }
 

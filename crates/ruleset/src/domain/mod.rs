@@ -113,7 +113,7 @@ impl DomainIndex {
         let exception = descriptor.exception(rule, set.secret).map(|(_, held)| held);
         match charge_of(rule, found, request, exception, sink.terms())? {
             None => sink.add_unlimited(rule.id),
-            Some(charge) if sink.add(rule.id, charge, 1) => {}
+            Some(charge) if sink.add(rule.id, &charge, 1) => {}
             Some(_) => return Err(RequestError::mixed(&rule.name)),
         }
         Ok(())

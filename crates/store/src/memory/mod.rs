@@ -6,6 +6,7 @@
 //! neither reset a limit nor grow memory.
 
 mod changed_places;
+mod locks;
 mod quotas;
 mod shard;
 mod spent_receipts;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Receipt, Span, Time};
 
+use self::locks::{Locks, Seats};
 pub use self::quotas::RestoredQuotas;
 use self::shard::{Look, Shard, StoreTime};
 use crate::sync::{Mutex, MutexGuard, PaddedShard};
@@ -216,30 +218,28 @@ impl Memory {
     }
 
     fn take_many(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Taken {
-        let mut locks = Locks::new(self, charges);
+        let mut seats = Seats::new();
+        let mut locks = Locks::new(self, charges, &mut seats);
         let time = self.time();
-        let mut looks: SmallVec<[Look; SEVERAL]> = SmallVec::new();
-        for (number, charge) in charges.iter().enumerate() {
-            looks.push(Look::Seen { admits: false, place: locks.of(number).place(charge) });
+        for (charge, seat) in charges.iter().zip(&mut seats) {
+            locks.find(charge, seat);
         }
         let (mut passes, mut full) = (true, 0);
-        for (number, (charge, look)) in charges.iter().zip(&mut looks).enumerate() {
-            if let Look::Seen { place, .. } = *look {
-                *look = locks.look(number, charge, place, time);
-            }
-            passes &= look.admits() || !charge.is_enforced();
-            full += u64::from(*look == Look::Full);
+        for (charge, seat) in charges.iter().zip(&mut seats) {
+            locks.look(charge, seat, time);
+            passes &= seat.look.admits() || !charge.is_enforced();
+            full += u64::from(seat.look == Look::Full);
         }
         if full > 0 {
             drop(locks); // the overflow buckets are in other shards, which must be locked in order too
             self.overflowed.fetch_add(full, Ordering::Relaxed);
             let redirected =
-                charges.iter().zip(&looks).map(|(charge, look)| self.redirect(charge, *look == Look::Full));
+                charges.iter().zip(&seats).map(|(charge, seat)| self.redirect(charge, seat.look == Look::Full));
             return self.take_redirected(redirected.collect(), outcomes);
         }
-        for (number, (charge, look)) in charges.iter().zip(&looks).enumerate() {
-            let Look::Seen { admits, place } = *look else { continue };
-            outcomes.push(locks.of(number).settle(charge, place, time, passes, admits));
+        for (charge, seat) in charges.iter().zip(&seats) {
+            let Look::Seen { admits, place } = seat.look else { continue };
+            outcomes.push(locks.shard(*seat).settle(charge, place, time, passes, admits));
         }
         taken(passes, time)
     }
@@ -294,65 +294,6 @@ impl Memory {
 #[inline]
 fn taken(allowed: bool, StoreTime { now, wall }: StoreTime) -> Taken {
     Taken { allowed, now, wall }
-}
-
-/// Requests with at most this many charges are decided without allocating.
-const SEVERAL: usize = 8;
-
-/// The locks of all shards of a request, taken in index order, so that requests cannot deadlock.
-struct Locks<'a> {
-    held: SmallVec<[Held<'a>; SEVERAL]>,
-    /// The index in `held` of the lock for each charge.
-    needed: SmallVec<[usize; SEVERAL]>,
-}
-
-/// One lock, and how many buckets this request will add behind it.
-struct Held<'a> {
-    shard: MutexGuard<'a, Shard>,
-    pending: usize,
-}
-
-impl<'a> Locks<'a> {
-    /// Fills the lists by pushing: collecting costs more than a few charges do.
-    #[inline]
-    fn new(memory: &'a Memory, charges: &[Charge]) -> Locks<'a> {
-        let mut locks = Locks { held: SmallVec::new(), needed: SmallVec::new() };
-        let mut order: SmallVec<[usize; SEVERAL]> = SmallVec::new();
-        for charge in charges {
-            let index = memory.index(charge.bucket);
-            locks.needed.push(index);
-            order.push(index);
-        }
-        order.sort_unstable();
-        order.dedup();
-        for index in &order {
-            if let Some(padded) = memory.shards.get(*index) {
-                locks.held.push(Held { shard: padded.0.lock(), pending: 0 });
-            }
-        }
-        for needed in &mut locks.needed {
-            *needed = order.binary_search(needed).unwrap_or(usize::MAX);
-        }
-        locks
-    }
-
-    fn look(&mut self, number: usize, charge: &Charge, place: Option<usize>, time: StoreTime) -> Look {
-        let held = self.held(number);
-        let look = held.shard.look(charge, place, time, held.pending);
-        held.pending += usize::from(matches!(look, Look::Seen { place: None, .. }));
-        look
-    }
-
-    fn of(&mut self, number: usize) -> &mut Shard {
-        &mut self.held(number).shard
-    }
-
-    /// The lock for the charge of that number.
-    #[inline]
-    fn held(&mut self, number: usize) -> &mut Held<'a> {
-        let held = self.needed.get(number).and_then(|place| self.held.get_mut(*place));
-        held.expect("the shard of every charge is locked")
-    }
 }
 
 impl Store for Memory {

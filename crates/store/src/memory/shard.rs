@@ -152,19 +152,8 @@ impl Shard {
     #[inline]
     pub(super) fn look(&mut self, charge: &Charge, place: Option<usize>, time: StoreTime, pending: usize) -> Look {
         let now = time.of(&charge.limit);
-        let (admits, place) = match charge.soft {
-            None => self.admits(&charge.limit, charge, place, now),
-            Some(_) => self.admits(&charge.limit_at(now), charge, place, now),
-        };
-        if place.is_none() && charge.ask.cost() > 0 && !self.make_room(charge, time, pending) {
-            return Look::Full;
-        }
-        Look::Seen { admits, place }
-    }
-
-    #[inline]
-    fn admits(&mut self, limit: &Limit, charge: &Charge, place: Option<usize>, now: Time) -> (bool, Option<usize>) {
-        with_table!(self, limit, |table, algorithm| {
+        let raised = charge.soft.map(|_| charge.limit_at(now));
+        let (admits, place) = with_table!(self, raised.as_ref().unwrap_or(&charge.limit), |table, algorithm| {
             // An earlier charge of the same request may have moved the entry while making room for its own.
             let moved = place.is_some_and(|place| table.get(place, charge.bucket).is_none());
             let place = if moved { table.find(charge.bucket) } else { place };
@@ -173,7 +162,11 @@ impl Shard {
                 None => algorithm.admits(&Default::default(), now, &charge.ask),
             };
             (admits, place)
-        })
+        });
+        if place.is_none() && charge.ask.cost() > 0 && !self.make_room(charge, time, pending) {
+            return Look::Full;
+        }
+        Look::Seen { admits, place }
     }
 
     /// Records what was decided over all charges, and returns the outcome of the bucket.
