@@ -14,7 +14,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::driven_connection::DrivenConnection;
 use super::error::UpstreamError;
 use super::sent_body::SentRequestBody;
 use crate::spec::{ServerScheme, UpstreamUrl};
@@ -22,9 +21,12 @@ use crate::spec::{ServerScheme, UpstreamUrl};
 /// Longest head of a response.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
+/// What hyper has for a connection of HTTP/1.1: it reads and writes when it is polled.
+pub(super) type ConnectionDriver = http1::Connection<TokioIo<UpstreamStream>, SentRequestBody>;
+
 /// An open connection.
 pub(crate) enum Opened {
-    Http1(DrivenConnection),
+    Http1(http1::SendRequest<SentRequestBody>, Box<ConnectionDriver>),
     Http2(http2::SendRequest<SentRequestBody>),
 }
 
@@ -52,7 +54,7 @@ async fn http1(stream: UpstreamStream) -> Result<Opened, UpstreamError> {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(HEAD_BYTES_MAX); // and at most 100 fields: told a number, hyper allocates for every response
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(UpstreamError::of)?;
-    Ok(Opened::Http1(DrivenConnection::new(sender, connection)))
+    Ok(Opened::Http1(sender, Box::new(connection)))
 }
 
 async fn http2(stream: UpstreamStream) -> Result<Opened, UpstreamError> {

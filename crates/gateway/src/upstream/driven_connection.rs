@@ -13,15 +13,13 @@ use std::task::{Context, Poll, Wake, Waker};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 
-use super::connection::UpstreamStream;
-use super::pool::Unanswered;
+use super::connection::ConnectionDriver;
 use super::sent_body::SentRequestBody;
 
-/// What hyper has for the connection: it reads and writes when it is polled.
-pub(super) type ConnectionDriver = http1::Connection<TokioIo<UpstreamStream>, SentRequestBody>;
+/// An error, and the request if nothing of it was sent.
+pub(crate) type Unanswered = (hyper::Error, Option<Request<SentRequestBody>>);
 
 /// A connection of HTTP/1.1.
 pub(crate) struct DrivenConnection {
@@ -34,9 +32,9 @@ pub(crate) struct DrivenConnection {
 }
 
 impl DrivenConnection {
-    pub(super) fn new(sender: http1::SendRequest<SentRequestBody>, driver: ConnectionDriver) -> DrivenConnection {
+    pub(super) fn new(sender: http1::SendRequest<SentRequestBody>, driver: Box<ConnectionDriver>) -> DrivenConnection {
         let user = Arc::<ConnectionUser>::default();
-        DrivenConnection { sender, driver: Some(Box::new(driver)), waker: user.clone().into(), user }
+        DrivenConnection { sender, driver: Some(driver), waker: user.clone().into(), user }
     }
 
     /// Has a task poll the connection from now on: for a request that must go on while its response waits, and for users

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 use tollgate_net::Deadline;
 
 use super::connection::{Opened, open};
-use super::driven_connection::DrivenConnection;
+use super::driven_connection::{DrivenConnection, Unanswered};
 use super::error::{UpstreamError, UpstreamStep};
 use super::sent_body::{BodyProgress, SentRequestBody};
 use super::tls::UpstreamTls;
@@ -102,7 +102,7 @@ impl ConnectionPool {
     pub(crate) async fn open(&self) -> Result<Checkout, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.any))).await;
         match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(connection) => Ok(Checkout::new(connection)),
+            Opened::Http1(sender, driver) => Ok(Checkout::new(DrivenConnection::new(sender, driver))),
             Opened::Http2(sender) => {
                 let connection = SharedConnection { sender, streams: Arc::default() };
                 self.state().shared.push(connection.clone());
@@ -115,7 +115,8 @@ impl ConnectionPool {
     pub(crate) async fn open_unshared(&self) -> Result<Checkout, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.any))).await;
         Ok(match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(mut connection) => {
+            Opened::Http1(sender, driver) => {
+                let mut connection = DrivenConnection::new(sender, driver);
                 connection.spawn();
                 Checkout::new(connection)
             }
@@ -127,7 +128,8 @@ impl ConnectionPool {
     pub(crate) async fn open_http1(&self) -> Result<UpgradeSender, UpstreamError> {
         let opened = timeout(self.connect_timeout, open(&self.url, self.tls.as_ref().map(|tls| &tls.http1))).await;
         match opened.map_err(|_| UpstreamError::Timeout(UpstreamStep::Connect))?? {
-            Opened::Http1(mut connection) => {
+            Opened::Http1(sender, driver) => {
+                let mut connection = DrivenConnection::new(sender, driver);
                 connection.spawn();
                 Ok(UpgradeSender(connection))
             }
@@ -215,9 +217,6 @@ impl AnsweredBy {
         }
     }
 }
-
-/// An error, and the request if nothing of it was sent.
-pub(crate) type Unanswered = (hyper::Error, Option<Request<SentRequestBody>>);
 
 impl Checkout {
     /// A connection that was just opened.

@@ -35,6 +35,8 @@ pub(crate) struct ReceivedResponse {
     idle: Option<Deadline>,
     /// A frame is waited for, and the deadline is that of this wait.
     is_waiting: bool,
+    /// Why there will be no further frame, until what came before it is on its way.
+    failure: Option<StreamError>,
     /// When the whole exchange has to be over.
     end: Option<Deadline>,
 }
@@ -54,6 +56,7 @@ impl ReceivedResponse {
             idle_timeout,
             idle: Some(deadline),
             is_waiting: false,
+            failure: None,
             end: end.map(Deadline::new),
         };
         if body.incoming.is_end_stream() {
@@ -78,6 +81,16 @@ impl ReceivedResponse {
         }
     }
 
+    /// What hyper has of the body, or reads now.
+    fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let ReceivedResponse { incoming, connection, .. } = self;
+        let mut poll = |cx: &mut Context<'_>| Pin::new(&mut *incoming).poll_frame(cx);
+        match connection {
+            Some(UsedConnection::Http1(connection, _)) => connection.poll_driven(cx, poll),
+            Some(UsedConnection::Http2(_)) | None => poll(cx),
+        }
+    }
+
     fn poll_deadlines(&mut self, cx: &mut Context<'_>) -> Poll<&'static str> {
         if let Some(end) = &mut self.end
             && end.poll(cx).is_ready()
@@ -98,13 +111,16 @@ impl Body for ReceivedResponse {
     type Error = StreamError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StreamError>>> {
-        let ReceivedResponse { incoming, connection, .. } = &mut *self;
-        let mut poll = |cx: &mut Context<'_>| Pin::new(&mut *incoming).poll_frame(cx);
-        let polled = match connection {
-            Some(UsedConnection::Http1(connection, _)) => connection.poll_driven(cx, poll),
-            Some(UsedConnection::Http2(_)) | None => poll(cx),
-        };
-        match polled {
+        if let Some(failure) = self.failure.take() {
+            return Poll::Ready(Some(Err(failure)));
+        }
+        match self.poll_incoming(cx) {
+            // hyper closes the caller's connection at once, with what it has not written: head and frames of this poll.
+            Poll::Ready(Some(Err(failure))) if !self.is_waiting => {
+                (self.failure, self.is_waiting) = (Some(failure.into()), true);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
             Poll::Ready(frame) => {
                 self.is_waiting = false;
                 if frame.is_none() || self.incoming.is_end_stream() {
