@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Acquirer, NoRoom, retryingFetch } from "tollgate/retry";
 import type { Decision } from "tollgate";
+import { namedWaitMs } from "#dist/retry/named_time.js";
 import { FakeClock, fakeFetch, json } from "./fakes.js";
 
 // The waits themselves are in sdk/conformance/retry.json, for all languages.
@@ -70,4 +71,12 @@ test("acquire waits until there is room, first come, first served", async () => 
 test("acquire does not wait for what can never be", async () => {
   const client = { check: async () => ({ allowed: false, never: true, retryAfterMs: null }) as Decision };
   await assert.rejects(new Acquirer(client, {}, new FakeClock()).acquire(9), /exceeds/);
+});
+
+test("a field of more than 8 KiB is as good as none, and the next one counts", () => {
+  const header = (fields: Record<string, string>) => ({ status: 429, header: (name: string) => fields[name] ?? null, body: async () => "" });
+  const long = `"a";r=0;t=7${";x".repeat(5_000)}`;
+  assert.equal(namedWaitMs(header({ ratelimit: long.slice(0, 8_192) }), 0), 7_000);
+  assert.equal(namedWaitMs(header({ ratelimit: long, "ratelimit-reset": "4" }), 0), 4_000);
+  assert.equal(namedWaitMs(header({ "retry-after": `7${" ".repeat(9_000)}` }), 0), undefined);
 });

@@ -2,14 +2,20 @@ import type { Reply } from "./reply.js";
 
 const EPOCH_SECONDS_FROM = 1e9;
 const EPOCH_MILLISECONDS_FROM = 1e12;
+/** A longer field is as good as none: reading one takes time by its square if it is made for that. */
+const FIELD_MAX = 8192;
 
 /** How long a response asks to wait, in milliseconds; undefined if it does not say, or if that time has passed. */
 export function namedWaitMs(reply: Reply, nowMs: number): number | undefined {
+  const field = (name: string): string | null => {
+    const value = reply.header(name);
+    return value !== null && value.length <= FIELD_MAX ? value : null;
+  };
   const named =
-    retryAfter(reply.header("retry-after"), nowMs) ??
-    rateLimit(reply.header("ratelimit")) ??
-    seconds(reply.header("ratelimit-reset")) ??
-    reset(reply.header("x-ratelimit-reset"), nowMs);
+    retryAfter(field("retry-after"), nowMs) ??
+    rateLimit(field("ratelimit")) ??
+    seconds(field("ratelimit-reset")) ??
+    reset(field("x-ratelimit-reset"), nowMs);
   return named !== undefined && named > 0 ? named : undefined;
 }
 
