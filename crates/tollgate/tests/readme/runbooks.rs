@@ -16,13 +16,14 @@ const PAGE: &str = "docs/guide/runbooks.md";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The sections, in their order, and how their state comes about.
-const SECTIONS: [(&str, fn() -> Scene); 8] = [
+const SECTIONS: [(&str, fn() -> Scene); 9] = [
     ("Denial spike", denial_spike),
     ("One client refused steadily", client_refused),
     ("Store latency", store_latency),
     ("Breaker open", breaker_open),
     ("Fallback active", fallback_active),
     ("Reload failing", reload_failing),
+    ("Upstream failing", || Scene::new("upstream", "examples/rules.yaml", None)),
     ("Quota near its end", quota_near_its_end),
     ("Panicked", || Scene::new("panicked", "examples/rules.yaml", None)),
 ];
