@@ -18,6 +18,8 @@ pub enum CostErrorKind {
     DuplicateField,
     /// The request is no call of a language model, and the route takes nothing else.
     UnknownCall,
+    /// The response would be generated behind the call, where its tokens are not seen.
+    BackgroundCall,
     /// The query or its variables cannot be read as GraphQL.
     BadGraphql,
     /// The GraphQL query is nested too deeply.
@@ -30,22 +32,26 @@ pub enum CostErrorKind {
     BatchTooLarge,
     /// Only persisted queries are allowed, and this is none of them.
     NotPersisted,
+    /// A query is sent by its hash or id alone, and its text is needed to price it.
+    PersistedQueryNotFound,
 }
 
 impl CostErrorKind {
     /// All kinds.
-    pub const ALL: [CostErrorKind; 11] = [
+    pub const ALL: [CostErrorKind; 13] = [
         CostErrorKind::BadBody,
         CostErrorKind::BodyTooDeep,
         CostErrorKind::BodyTooLarge,
         CostErrorKind::DuplicateField,
         CostErrorKind::UnknownCall,
+        CostErrorKind::BackgroundCall,
         CostErrorKind::BadGraphql,
         CostErrorKind::GraphqlTooDeep,
         CostErrorKind::GraphqlTooManyFields,
         CostErrorKind::QueryTooExpensive,
         CostErrorKind::BatchTooLarge,
         CostErrorKind::NotPersisted,
+        CostErrorKind::PersistedQueryNotFound,
     ];
 
     /// Its stable name.
@@ -56,12 +62,14 @@ impl CostErrorKind {
             CostErrorKind::BodyTooLarge => "body_too_large",
             CostErrorKind::DuplicateField => "duplicate_field",
             CostErrorKind::UnknownCall => "unknown_call",
+            CostErrorKind::BackgroundCall => "background_call",
             CostErrorKind::BadGraphql => "bad_graphql",
             CostErrorKind::GraphqlTooDeep => "graphql_too_deep",
             CostErrorKind::GraphqlTooManyFields => "graphql_too_many_fields",
             CostErrorKind::QueryTooExpensive => "query_too_expensive",
             CostErrorKind::BatchTooLarge => "batch_too_large",
             CostErrorKind::NotPersisted => "query_not_persisted",
+            CostErrorKind::PersistedQueryNotFound => "persisted_query_not_found",
         }
     }
 
@@ -71,6 +79,8 @@ impl CostErrorKind {
             CostErrorKind::BodyTooLarge => 413,
             CostErrorKind::NotPersisted => 403,
             CostErrorKind::UnknownCall => 404,
+            // Clients read the body of a GraphQL response, and send the text.
+            CostErrorKind::PersistedQueryNotFound => 200,
             _ => 400,
         }
     }

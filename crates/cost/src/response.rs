@@ -26,7 +26,7 @@ impl ResponseCost {
     pub fn new(spec: Arc<CostSpec>, reserved: &RequestCost) -> ResponseCost {
         let reads_body = sources(&spec).any(|source| matches!(source.from, CostFrom::ResponseJson(_)));
         let units = reserved.units.clone();
-        ResponseCost { units, scanner: reads_body.then(JsonScanner::new), bytes: 0, spec }
+        ResponseCost { units, scanner: reads_body.then(JsonScanner::tolerant), bytes: 0, spec }
     }
 
     /// The head of the response. A body with a content coding is not read, only counted.

@@ -38,6 +38,7 @@ use crate::routes::{CompiledRoute, RouteTable};
 use crate::spec::{GatewaySpec, RouteSpec};
 use crate::traceparent::{self, TRACEPARENT};
 use crate::uncounted::UncountedCharge;
+use crate::unpriced::warn_of_unpriced_upgrades;
 use crate::upgrade;
 use crate::upstream::{BodyProgress, Exchange, SentRequestBody, UpstreamError};
 
@@ -79,6 +80,7 @@ impl Gateway {
     /// A gateway with these routes. Needs a runtime: active health checks begin at once.
     pub fn new(config: GatewayConfig) -> Result<Gateway> {
         let GatewayConfig { service, identifier, clock, spec, is_tls, shadow, access_log } = config;
+        warn_of_unpriced_upgrades(&spec);
         let routes = Arc::new(ArcSwap::from_pointee(RouteTable::new(&spec, None, &clock)?));
         let log = access_log.map(AccessLog::new);
         let recorder = Arc::new(Recorder { clock, metrics: Arc::<GatewayMetrics>::default(), log });
@@ -92,6 +94,7 @@ impl Gateway {
     /// Replaces routes, upstreams and identities. Requests in flight finish with those they began with.
     pub fn reload(&self, spec: &GatewaySpec, identifier: Arc<Identifier>) -> Result<()> {
         let table = RouteTable::new(spec, Some(&self.0.routes.load()), &self.0.recorder.clock)?;
+        warn_of_unpriced_upgrades(spec);
         self.0.routes.store(Arc::new(table));
         self.0.identifier.store(identifier);
         Ok(())

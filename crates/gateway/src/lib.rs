@@ -16,7 +16,7 @@
 //! | `asked_request` | what rules see of a request |
 //! | `queue_place` | the wait for a turn in the queue of a leaky bucket |
 //! | `admitted_charge` | what was charged, and is given back if no server is asked |
-//! | `uncounted` | what routes charge and no rule counts |
+//! | `uncounted`, `unpriced` | what routes charge and no rule counts; upgrades whose content costs nothing |
 //! | `traceparent` | the trace that a request belongs to |
 //! | `refusal`, `refusal_body`, `template`, `grpc_refusal` | responses of the gateway's own |
 //! | `request_record`, `access_log` | what became of each request |
@@ -49,6 +49,7 @@ mod template;
 mod traceparent;
 mod tunnel_copy;
 mod uncounted;
+mod unpriced;
 mod upgrade;
 mod upstream;
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use http::{HeaderValue, header};
 use tollgate_core::Span;
-use tollgate_cost::CostError;
 use tollgate_cost::llm::LlmDialect;
+use tollgate_cost::{CostError, CostErrorKind};
 use tollgate_identity::Unauthenticated;
 use tollgate_overload::retry_after_overload;
 use tollgate_rules::path::PathError;
@@ -106,6 +106,9 @@ impl GatewayRefusal {
 
     /// The response.
     pub(crate) fn response(&self, style: Option<&RefusalStyle>, decision_id: &str) -> WebResponse {
+        if let GatewayRefusal::Cost(CostError { kind: CostErrorKind::PersistedQueryNotFound, .. }) = self {
+            return persisted_query_not_found();
+        }
         let error = self.error();
         let mut reply = Reply::default();
         reply.clear();
@@ -183,6 +186,17 @@ pub(crate) fn llm_refusal(dialect: LlmDialect, status: u16, rule: Option<&str>, 
     };
     *response.body_mut() = ResponseBody::full(dialect.refusal(status, &message));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+}
+
+/// The response that clients with automatic persisted queries read: they send the query again, with its text.
+fn persisted_query_not_found() -> WebResponse {
+    const BODY: &str =
+        r#"{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}"#;
+    let mut response = WebResponse::new(ResponseBody::full(BODY));
+    let fields = response.headers_mut();
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 /// What callers read: of a request that the rules cannot be applied to, which rules there are is not for them.

@@ -25,14 +25,15 @@ impl<'a> Variables<'a> {
         Variables { sent, defaults: defaults.collect() }
     }
 
-    /// The items below a field: the largest of its list arguments, also within input objects; 1 if it has none.
+    /// The items below a field: the largest of its list arguments, also within input objects; 1 if it has none. At least 1:
+    /// servers take a list of 0 items for one of the length that they like.
     pub(super) fn items(&self, field: &Field, spec: &GraphqlSpec) -> u64 {
         let arguments = field.arguments().into_iter().flat_map(|all| all.arguments());
         let items = arguments.filter_map(|argument| {
             let name = argument.name().map(|name| name.text().to_string()).unwrap_or_default();
             self.argument(&name, argument.value()?, spec)
         });
-        items.max().unwrap_or(1)
+        items.max().unwrap_or(1).max(1)
     }
 
     /// The items that an argument asks for; `None` if it says nothing about items.

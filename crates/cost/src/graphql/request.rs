@@ -132,18 +132,20 @@ impl GraphqlSpec {
     }
 
     fn price(&self, query: &GraphqlQuery<'_>) -> Result<QueryPrice, CostError> {
-        let unknown = QueryPrice { cost: self.persisted_cost, fields: 0 };
         let text = query.text.as_deref().filter(|text| !text.is_empty());
         let text = match (text, query.id.as_deref(), &self.persisted_only) {
             (Some(text), _, None) => text,
             (Some(text), _, Some(_)) if self.persisted.allows(text) => text,
             (None, Some(id), Some(_)) => match self.persisted.get(id) {
                 Some(Some(text)) => text,
-                Some(None) => return Ok(unknown),
+                Some(None) => return Ok(QueryPrice { cost: self.persisted_cost, fields: 0 }),
                 None => return Err(not_persisted()),
             },
-            // The server knows the text, or asks for it.
-            (None, Some(_), None) => return Ok(unknown),
+            // The server may know the text, with which any variables would pass unseen.
+            (None, Some(_), None) => {
+                let why = "the query is to be sent as text, beside its hash or id";
+                return Err(CostErrorKind::PersistedQueryNotFound.error(why));
+            }
             (_, _, Some(_)) => return Err(not_persisted()),
             (None, None, None) => return Err(bad("the request has no query")),
         };

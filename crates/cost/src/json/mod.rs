@@ -2,7 +2,8 @@
 //!
 //! | file | has |
 //! |---|---|
-//! | `scan` | a strict scanner (RFC 8259) that is fed any pieces of a text and reports what it meets |
+//! | `scan` | a scanner (RFC 8259), strict or tolerant, that is fed any pieces of a text and reports what it meets |
+//! | `deep` | what is nested too deeply to be looked into |
 //! | `path` | where in the text it is |
 //! | `text` | the content of texts: escapes, length |
 //! | `utf8` | the check of multi-byte characters, byte by byte |
@@ -12,6 +13,7 @@
 //! A parser that builds a tree needs the whole text, and a response can be larger than memory; bodies of requests are
 //! rewritten byte by byte, for which a tree has lost the positions.
 
+mod deep;
 mod number;
 mod path;
 mod pointer;
@@ -23,7 +25,7 @@ pub use pointer::JsonPointer;
 
 pub(crate) use number::amount;
 pub(crate) use path::JsonPath;
-pub(crate) use scan::{JsonEvent, JsonFault, JsonScanner, JsonSink, scan_all};
+pub(crate) use scan::{JsonEvent, JsonFault, JsonPart, JsonScanner, JsonSink, scan_all};
 
 #[cfg(test)]
 mod tests;

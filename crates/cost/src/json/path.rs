@@ -52,11 +52,6 @@ impl JsonPath {
         keys.iter().enumerate().all(|(depth, key)| self.key(from + depth) == Some(key))
     }
 
-    /// Whether a container around, or the value itself, has this key.
-    pub(crate) fn has_key(&self, key: &str) -> bool {
-        (0..self.depth()).any(|depth| self.key(depth) == Some(key))
-    }
-
     pub(super) fn enter_object(&mut self) {
         self.steps.push(Step { start: self.names.len(), index: None, too_long: false });
     }

@@ -1,10 +1,11 @@
-//! A strict scanner of JSON that is fed pieces, cut anywhere.
+//! A scanner of JSON that is fed pieces, cut anywhere.
 
+use super::deep::DeepValue;
 use super::number::NumberState;
 use super::path::JsonPath;
 use super::text::{TextByte, TextReader};
 
-/// Deepest nesting that is read.
+/// Deepest nesting that has a path.
 const DEPTH_MAX: usize = 64;
 
 /// What the scanner meets.
@@ -41,8 +42,21 @@ pub(crate) trait JsonSink {
     /// Called for each event, in order.
     fn event(&mut self, path: &JsonPath, event: JsonEvent<'_>, offset: u64);
 
-    /// Called for the content of texts, without escapes, in pieces of any length before the event of the whole text.
-    fn text_part(&mut self, _path: &JsonPath, _bytes: &[u8]) {}
+    /// Called for content in pieces of any length, before the event of the whole.
+    fn part(&mut self, _path: &JsonPath, _kind: JsonPart, _bytes: &[u8]) {}
+}
+
+/// What a piece of content is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JsonPart {
+    /// A text, without escapes.
+    Text,
+    /// A key, without escapes; the last step of the path is still that of the field before.
+    Key,
+    /// A number.
+    Number,
+    /// A value that is nested too deeply to be looked into, as it is written.
+    Deep,
 }
 
 /// Why a text is not read on.
@@ -73,6 +87,8 @@ enum State {
         rest: &'static [u8],
         event: JsonEvent<'static>,
     },
+    /// Within a value that is nested too deeply to be looked into.
+    Deep(DeepValue),
     Done,
 }
 
@@ -85,22 +101,46 @@ pub(crate) struct JsonScanner {
     text: TextReader,
     offset: u64,
     fault: Option<JsonFault>,
+    /// Whether it reads on where a strict one has a fault, as far as common parsers do.
+    is_tolerant: bool,
 }
 
 impl JsonScanner {
-    pub(crate) fn new() -> JsonScanner {
+    /// A scanner that accepts what RFC 8259 allows, up to a depth: for requests, which can be refused.
+    pub(crate) fn strict() -> JsonScanner {
         JsonScanner {
             state: State::Value,
             path: JsonPath::default(),
             text: TextReader::default(),
             offset: 0,
             fault: None,
+            is_tolerant: false,
         }
     }
 
-    /// Whether the whole value has been read.
+    /// A scanner that also reads halves of surrogate pairs, bytes that are not UTF-8, and around values that are nested
+    /// deeply: for responses, which are passed on whatever they hold.
+    pub(crate) fn tolerant() -> JsonScanner {
+        JsonScanner { text: TextReader::tolerant(), is_tolerant: true, ..JsonScanner::strict() }
+    }
+
+    /// Whether the whole value has been read, and nothing behind it.
     pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == State::Done && self.fault.is_none()
+    }
+
+    /// Whether the rest is not read.
+    pub(crate) fn is_faulty(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// Reads a piece; how many of its bytes are not read, because of a fault in it or before it.
+    pub(crate) fn feed_or_skip(&mut self, bytes: &[u8], sink: &mut impl JsonSink) -> u64 {
+        let before = self.offset;
+        match self.feed(bytes, sink) {
+            Ok(()) => 0,
+            Err(_) => (bytes.len() as u64).saturating_sub(self.offset - before),
+        }
     }
 
     /// Reads a piece. After a fault nothing is read any more.
@@ -110,17 +150,11 @@ impl JsonScanner {
             if let Some(fault) = self.fault {
                 return Err(fault);
             }
-            if matches!(self.state, State::Text { .. }) {
-                let plain = self.text.take_plain(rest);
-                if plain > 0 {
-                    self.offset += plain as u64;
-                    let (part, after) = rest.split_at(plain);
-                    if self.state == (State::Text { is_key: false }) {
-                        sink.text_part(&self.path, part);
-                    }
-                    rest = after;
-                    continue;
-                }
+            let many = self.step_over_many(rest, sink);
+            if many > 0 {
+                self.offset += many as u64;
+                rest = rest.get(many..).unwrap_or_default();
+                continue;
             }
             match self.step(*byte, sink) {
                 Ok(Progress::Taken) => {
@@ -151,6 +185,30 @@ impl JsonScanner {
         }
     }
 
+    /// Reads what need not be looked at byte by byte; how much that is.
+    fn step_over_many(&mut self, bytes: &[u8], sink: &mut impl JsonSink) -> usize {
+        match self.state {
+            State::Text { is_key } => {
+                let plain = self.text.take_plain(bytes);
+                if plain > 0 {
+                    sink.part(&self.path, part_of_text(is_key), bytes.get(..plain).unwrap_or_default());
+                }
+                plain
+            }
+            State::Deep(mut deep) => {
+                let length = deep.skip(bytes);
+                self.state = State::Deep(deep);
+                sink.part(&self.path, JsonPart::Deep, bytes.get(..length).unwrap_or_default());
+                if deep.is_over() {
+                    sink.event(&self.path, JsonEvent::End, self.offset + (length as u64).saturating_sub(1));
+                    self.value_ends();
+                }
+                length
+            }
+            _ => 0,
+        }
+    }
+
     fn step(&mut self, byte: u8, sink: &mut impl JsonSink) -> Result<Progress, JsonFault> {
         match self.state {
             State::Text { is_key } => self.take_text(byte, is_key, sink)?,
@@ -164,7 +222,7 @@ impl JsonScanner {
             State::Key | State::KeyOrEnd if byte == b'"' => self.start_text(true),
             State::Colon if byte == b':' => self.state = State::Value,
             State::AfterValue => self.after_value(byte, sink)?,
-            State::Key | State::KeyOrEnd | State::Colon | State::Done => return Err(self.syntax()),
+            State::Key | State::KeyOrEnd | State::Colon | State::Deep(_) | State::Done => return Err(self.syntax()),
         }
         Ok(Progress::Taken)
     }
@@ -174,10 +232,15 @@ impl JsonScanner {
     }
 
     fn value(&mut self, byte: u8, sink: &mut impl JsonSink) -> Result<(), JsonFault> {
-        if matches!(byte, b'{' | b'[') && self.path.depth() == DEPTH_MAX {
+        let is_too_deep = matches!(byte, b'{' | b'[') && self.path.depth() == DEPTH_MAX;
+        if is_too_deep && !self.is_tolerant {
             return Err(JsonFault::TooDeep);
         }
         match byte {
+            _ if is_too_deep => {
+                sink.event(&self.path, if byte == b'{' { JsonEvent::Object } else { JsonEvent::List }, self.offset);
+                self.state = State::Deep(DeepValue::new());
+            }
             b'{' => {
                 sink.event(&self.path, JsonEvent::Object, self.offset);
                 self.path.enter_object();
@@ -189,9 +252,9 @@ impl JsonScanner {
                 self.state = State::ValueOrEnd;
             }
             b'"' => self.start_text(false),
-            b'-' => self.start_number(byte, NumberState::Minus),
-            b'0' => self.start_number(byte, NumberState::Zero),
-            b'1'..=b'9' => self.start_number(byte, NumberState::Whole),
+            b'-' => self.start_number(byte, NumberState::Minus, sink),
+            b'0' => self.start_number(byte, NumberState::Zero, sink),
+            b'1'..=b'9' => self.start_number(byte, NumberState::Whole, sink),
             b't' => self.state = State::Word { rest: b"rue", event: JsonEvent::Bool(true) },
             b'f' => self.state = State::Word { rest: b"alse", event: JsonEvent::Bool(false) },
             b'n' => self.state = State::Word { rest: b"ull", event: JsonEvent::Null },
@@ -229,10 +292,16 @@ impl JsonScanner {
     }
 
     fn take_text(&mut self, byte: u8, is_key: bool, sink: &mut impl JsonSink) -> Result<(), JsonFault> {
-        match self.text.take(byte) {
-            TextByte::Part if is_key => {}
-            TextByte::Part => sink.text_part(&self.path, self.text.added()),
+        let taken = self.text.take(byte);
+        match taken {
             TextByte::Fault => return Err(self.syntax()),
+            TextByte::Part | TextByte::End if !self.text.added().is_empty() => {
+                sink.part(&self.path, part_of_text(is_key), self.text.added());
+            }
+            TextByte::Part | TextByte::End => {}
+        }
+        match taken {
+            TextByte::Part | TextByte::Fault => {}
             TextByte::End if is_key => {
                 self.path.set_key(self.text.content());
                 sink.event(&self.path, JsonEvent::Key { bytes: self.text.bytes() }, self.offset);
@@ -265,9 +334,10 @@ impl JsonScanner {
         Ok(())
     }
 
-    fn start_number(&mut self, byte: u8, number: NumberState) {
+    fn start_number(&mut self, byte: u8, number: NumberState, sink: &mut impl JsonSink) {
         self.text.start();
         self.text.add(&[byte]);
+        sink.part(&self.path, JsonPart::Number, &[byte]);
         self.state = State::Number(number);
     }
 
@@ -275,6 +345,7 @@ impl JsonScanner {
         match number.next(byte) {
             Some(next) => {
                 self.text.add(&[byte]);
+                sink.part(&self.path, JsonPart::Number, &[byte]);
                 self.state = State::Number(next);
                 Ok(Progress::Taken)
             }
@@ -293,6 +364,10 @@ impl JsonScanner {
     }
 }
 
+fn part_of_text(is_key: bool) -> JsonPart {
+    if is_key { JsonPart::Key } else { JsonPart::Text }
+}
+
 /// Whether a byte was used up.
 enum Progress {
     Taken,
@@ -301,7 +376,7 @@ enum Progress {
 
 /// Reads a whole text.
 pub(crate) fn scan_all(bytes: &[u8], sink: &mut impl JsonSink) -> Result<(), JsonFault> {
-    let mut scanner = JsonScanner::new();
+    let mut scanner = JsonScanner::strict();
     scanner.feed(bytes, sink)?;
     scanner.end(sink)
 }

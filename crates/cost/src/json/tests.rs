@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{JsonEvent, JsonFault, JsonPath, JsonScanner, JsonSink, scan_all};
+use super::{JsonEvent, JsonFault, JsonPart, JsonPath, JsonScanner, JsonSink, scan_all};
 
 /// Everything that is met, as text.
 #[derive(Default)]
@@ -20,7 +20,7 @@ impl JsonSink for Trace {
 }
 
 fn trace(text: &[u8], size: usize) -> (Result<(), JsonFault>, Vec<String>) {
-    let (mut scanner, mut trace) = (JsonScanner::new(), Trace::default());
+    let (mut scanner, mut trace) = (JsonScanner::strict(), Trace::default());
     let fed = text.chunks(size).try_for_each(|piece| scanner.feed(piece, &mut trace));
     (fed.and_then(|()| scanner.end(&mut trace)), trace.0)
 }
@@ -97,6 +97,80 @@ fn refuses_what_is_not_json() {
     }
 }
 
+/// Parts of everything that is met, joined as long as they belong together.
+#[derive(Default)]
+struct Parts(Vec<(JsonPart, Vec<u8>)>);
+
+impl JsonSink for Parts {
+    fn part(&mut self, _path: &JsonPath, kind: JsonPart, bytes: &[u8]) {
+        match self.0.last_mut().filter(|(last, _)| *last == kind) {
+            Some((_, all)) => all.extend_from_slice(bytes),
+            None => self.0.push((kind, bytes.to_vec())),
+        }
+    }
+
+    fn event(&mut self, _path: &JsonPath, _event: JsonEvent<'_>, _offset: u64) {}
+}
+
+fn tolerant(text: &[u8], size: usize) -> (Vec<String>, Vec<(JsonPart, String)>, u64) {
+    let (mut scanner, mut trace) = (JsonScanner::tolerant(), Trace::default());
+    let skipped = text.chunks(size).map(|piece| scanner.feed_or_skip(piece, &mut trace)).sum();
+    let (mut scanner, mut parts) = (JsonScanner::tolerant(), Parts::default());
+    text.chunks(size).for_each(|piece| _ = scanner.feed_or_skip(piece, &mut parts));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (trace.0, parts.0.into_iter().map(|(kind, bytes)| (kind, text(bytes))).collect(), skipped)
+}
+
+#[test]
+fn a_tolerant_scanner_replaces_what_is_not_unicode() {
+    for (text, content) in [
+        (&br#"["\ud83d"]"#[..], "\u{fffd}"),
+        (br#"["\ude00"]"#, "\u{fffd}"),
+        (br#"["\ud83dx"]"#, "\u{fffd}x"),
+        (br#"["\ud83d\n"]"#, "\u{fffd}\n"),
+        (br#"["\ud83d\u0041"]"#, "\u{fffd}A"),
+        (br#"["\ud83d\ud83d\ude00"]"#, "\u{fffd}\u{1f600}"),
+        (br#"["\ud83d\ude00"]"#, "\u{1f600}"),
+        (b"[\"a\xffb\"]", "a\u{fffd}b"),
+        (b"[\"a\xc3\"]", "a\u{fffd}"),
+        ("[\"é\"]".as_bytes(), "é"),
+    ] {
+        for size in [1, 3, usize::MAX] {
+            let (events, parts, skipped) = tolerant(text, size);
+            assert_eq!((events.len(), skipped), (3, 0), "{events:?}");
+            assert_eq!(parts, [(JsonPart::Text, content.to_owned())], "{}", String::from_utf8_lossy(text));
+        }
+    }
+}
+
+#[test]
+fn a_tolerant_scanner_reads_around_what_is_deep() {
+    let deep = format!("{}[\"]\\\"\"]{}", "[".repeat(64), "]".repeat(64));
+    let text = format!("{{\"a\":{deep},\"b\":-17}}");
+    for size in [1, 7, usize::MAX] {
+        let (events, parts, skipped) = tolerant(text.as_bytes(), size);
+        assert_eq!(skipped, 0);
+        assert!(events.iter().any(|event| event.starts_with("Some(\"b\") Number(\"-17\")")), "{events:?}");
+        let ends = events.iter().filter(|event| event.contains(" End ")).count();
+        let starts = events.iter().filter(|event| event.contains(" Object ") || event.contains(" List ")).count();
+        assert_eq!(starts, ends, "{events:?}");
+        assert_eq!(
+            parts[1],
+            (JsonPart::Deep, "[\"]\\\"\"]]".to_owned()),
+            "as it is written, but for the first bracket"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_read_is_counted() {
+    for (text, skipped) in [("[1,]23", 3), ("{} {}", 2), ("[DONE]", 5), ("{\"a\":\"\\x\"}", 3), ("", 0), ("[1", 0)] {
+        for size in [1, 2, usize::MAX] {
+            assert_eq!(tolerant(text.as_bytes(), size).2, skipped, "{text}");
+        }
+    }
+}
+
 /// Text that looks like JSON, and sometimes is.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
@@ -167,5 +241,13 @@ proptest! {
     #[test]
     fn meets_the_same_however_it_is_cut(text in text(), size in 1..20usize) {
         prop_assert_eq!(trace(&text, size), trace(&text, usize::MAX));
+        prop_assert_eq!(tolerant(&text, size), tolerant(&text, usize::MAX));
+    }
+
+    /// A tolerant scanner meets the same in JSON.
+    #[test]
+    fn tolerance_changes_nothing_in_json(value in value()) {
+        let text = format!("[{value}]");
+        prop_assert_eq!(trace(text.as_bytes(), 9).1, tolerant(text.as_bytes(), 9).0);
     }
 }

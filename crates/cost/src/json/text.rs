@@ -12,9 +12,12 @@ pub(super) struct TextReader {
     captured: Vec<u8>,
     /// Bytes of the content, without escapes.
     length: u64,
-    /// What the last byte that was taken alone added: of an escape, the character at its end.
-    added: [u8; 4],
+    /// What the last byte that was taken alone added: of an escape, the character at its end, perhaps behind the
+    /// replacement of half a pair.
+    added: [u8; 8],
     added_bytes: usize,
+    /// Whether what is not Unicode is replaced, as most parsers do, or refused.
+    is_tolerant: bool,
     utf8: Utf8Check,
     escape: Escape,
     /// The first half of an escaped character beyond U+FFFF.
@@ -43,7 +46,15 @@ pub(super) enum TextByte {
     Fault,
 }
 
+/// The bytes of U+FFFD, which stands for what is not Unicode.
+const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+
 impl TextReader {
+    /// A reader of texts in which anything may stand for a character.
+    pub(super) fn tolerant() -> TextReader {
+        TextReader { is_tolerant: true, ..TextReader::default() }
+    }
+
     /// Starts with no content. What was read before was complete.
     pub(super) fn start(&mut self) {
         self.captured.clear();
@@ -73,19 +84,22 @@ impl TextReader {
             self.captured.extend_from_slice(bytes.get(..bytes.len().min(room)).unwrap_or_default());
         }
         self.length += bytes.len() as u64;
-        if let Some(added) = self.added.get_mut(..bytes.len()) {
+        let end = self.added_bytes.saturating_add(bytes.len());
+        if let Some(added) = self.added.get_mut(self.added_bytes..end) {
             added.copy_from_slice(bytes);
-            self.added_bytes = bytes.len();
+            self.added_bytes = end;
         }
     }
 
-    /// Takes the plain ASCII at the start of `bytes`; how much that is.
+    /// Takes what needs no look at the start of `bytes`, plain ASCII at least; how much that is.
     pub(super) fn take_plain(&mut self, bytes: &[u8]) -> usize {
         if !self.utf8.is_between() || self.high_surrogate.is_some() || self.escape != Escape::None {
             return 0;
         }
-        let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7f) && !matches!(byte, b'"' | b'\\');
+        let highest = if self.is_tolerant { 0xff } else { 0x7f };
+        let is_plain = |byte: &u8| (0x20..=highest).contains(byte) && !matches!(byte, b'"' | b'\\');
         let length = bytes.iter().position(|byte| !is_plain(byte)).unwrap_or(bytes.len());
+        self.added_bytes = self.added.len();
         self.add(bytes.get(..length).unwrap_or_default());
         length
     }
@@ -93,11 +107,18 @@ impl TextReader {
     /// Takes one byte.
     pub(super) fn take(&mut self, byte: u8) -> TextByte {
         self.added_bytes = 0;
+        if self.is_tolerant && self.escape == Escape::None && byte != b'\\' {
+            self.replace_half();
+        }
         let fits = match self.escape {
             Escape::Letter => self.escaped(byte),
             Escape::Unicode { left, code } => self.unicode(byte, left, code),
             // The second half must follow at once.
             Escape::None if self.high_surrogate.is_some() && byte != b'\\' => false,
+            Escape::None if self.is_tolerant && byte >= 0x80 => {
+                self.add(&[byte]);
+                true
+            }
             Escape::None if !self.utf8.is_between() || byte >= 0x80 => {
                 self.add(&[byte]);
                 self.utf8.accept(byte)
@@ -117,10 +138,20 @@ impl TextReader {
         if fits { TextByte::Part } else { TextByte::Fault }
     }
 
+    /// Adds what stands for the first half of a pair whose second half does not follow.
+    fn replace_half(&mut self) {
+        if self.high_surrogate.take().is_some() {
+            self.add(REPLACEMENT);
+        }
+    }
+
     fn escaped(&mut self, byte: u8) -> bool {
         if byte == b'u' {
             self.escape = Escape::Unicode { left: 4, code: 0 };
             return true;
+        }
+        if self.is_tolerant {
+            self.replace_half();
         }
         let letter = match byte {
             b'"' | b'\\' | b'/' => byte,
@@ -144,6 +175,9 @@ impl TextReader {
             return true;
         }
         self.escape = Escape::None;
+        if self.is_tolerant && !matches!(code, 0xdc00..=0xdfff) {
+            self.replace_half();
+        }
         let code = match (self.high_surrogate.take(), code) {
             (None, 0xd800..=0xdbff) => {
                 self.high_surrogate = Some(code);
@@ -153,7 +187,7 @@ impl TextReader {
             (None, _) => code,
             (Some(_), _) => return false,
         };
-        let letter = char::from_u32(code);
+        let letter = char::from_u32(code).or(self.is_tolerant.then_some(char::REPLACEMENT_CHARACTER));
         if let Some(letter) = letter {
             self.add(letter.encode_utf8(&mut [0; 4]).as_bytes());
         }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use super::dialect::LlmDialect;
+use super::media::{MEDIA_TOKENS_MAX, MediaTexts};
 use super::rewrite::BodyEdit;
 use super::settings::TokenCounter;
 use super::stream_options::StreamOptions;
 use super::tokenizer::{TokenCount, Tokenizer};
 use crate::error::{CostError, CostErrorKind};
-use crate::json::{JsonEvent, JsonFault, JsonPath, JsonSink, amount, scan_all};
+use crate::json::{JsonEvent, JsonFault, JsonPart, JsonPath, JsonSink, amount, scan_all};
 
-/// Most tokens that a picture, a sound or a file in a prompt is estimated at.
-const MEDIA_TOKENS_MAX: u64 = 1_600;
 /// Tokens that OpenAI completions have by default.
 const COMPLETION_TOKENS: u64 = 16;
 
 /// Fields that are read: each may be there once, because servers differ in which of two they take.
-const READ: [&[&str]; 22] = [
+const READ: [&[&str]; 23] = [
     &["model"],
     &["stream"],
+    &["background"],
     &["stream_options"],
     &["stream_options", "include_usage"],
     &["max_tokens"],
@@ -58,7 +58,7 @@ const SETTINGS: [&str; 12] = [
 ];
 
 /// Fields at the root that tell dialects apart.
-const TELLING: [&str; 15] = [
+const TELLING: [&str; 16] = [
     "contents",
     "messages",
     "anthropic_version",
@@ -74,6 +74,7 @@ const TELLING: [&str; 15] = [
     "tools",
     "reasoning",
     "store",
+    "background",
 ];
 
 /// Why a body is refused.
@@ -98,6 +99,8 @@ impl BodyFault {
 pub(super) struct BodyFacts {
     pub(super) model: Option<String>,
     pub(super) stream: bool,
+    /// Whether the response is generated behind the call.
+    pub(super) background: bool,
     /// Root fields that are there, as bits of `TELLING`.
     telling: u32,
     /// Fields that are there, as bits of `READ`.
@@ -106,7 +109,7 @@ pub(super) struct BodyFacts {
     text_bytes: u64,
     /// Instead of `text_bytes`, where there is a vocabulary.
     encoded: Option<TokenCount>,
-    media: Vec<u64>,
+    media: MediaTexts,
     /// Tokens of prompts that are sent as numbers.
     token_ids: u64,
     max_tokens: Option<u64>,
@@ -138,7 +141,7 @@ impl BodyFacts {
     }
 
     pub(super) fn prompt_tokens(&self, counter: TokenCounter) -> u64 {
-        let media = self.media.iter().map(|bytes| counter.tokens(*bytes).min(MEDIA_TOKENS_MAX));
+        let media = self.media.bytes.iter().map(|bytes| counter.tokens(*bytes).min(MEDIA_TOKENS_MAX));
         let media = media.fold(0, u64::saturating_add);
         let encoded = self.encoded.as_ref().map_or(0, TokenCount::tokens);
         counter.tokens(self.text_bytes).saturating_add(encoded).saturating_add(self.token_ids).saturating_add(media)
@@ -179,12 +182,13 @@ impl BodyFacts {
             self.model = text.map(str::to_owned);
         }
         match &mut self.encoded {
-            _ if is_media(path) => self.media.push(bytes),
+            _ if MediaTexts::is_at(path) => self.media.add(path, bytes),
             _ if !is_prompt(path) => {}
             Some(encoded) => encoded.end_text(),
             None => self.text_bytes = self.text_bytes.saturating_add(bytes),
         }
         self.count_prompt(path);
+        self.media.read_kind(path, text.unwrap_or_default());
     }
 
     /// An item of a list of prompts: a text, or a list of token ids.
@@ -212,10 +216,11 @@ impl BodyFacts {
 }
 
 impl JsonSink for BodyFacts {
-    fn text_part(&mut self, path: &JsonPath, bytes: &[u8]) {
+    fn part(&mut self, path: &JsonPath, kind: JsonPart, bytes: &[u8]) {
         if let Some(encoded) = &mut self.encoded
+            && kind == JsonPart::Text
             && is_prompt(path)
-            && !is_media(path)
+            && !MediaTexts::is_at(path)
         {
             encoded.add(bytes);
         }
@@ -237,8 +242,12 @@ impl JsonSink for BodyFacts {
             JsonEvent::Number(text) => self.number(path, text),
             JsonEvent::List => self.count_prompt(path),
             JsonEvent::Bool(value) if path.is(&["stream"]) => self.stream = value,
+            JsonEvent::End => self.text_bytes = self.text_bytes.saturating_add(self.media.end(path)),
             _ => {}
         }
+        // Anything but `false` and `null` may be a yes to the server.
+        let is_value = !matches!(event, JsonEvent::Bool(false) | JsonEvent::Null | JsonEvent::Key { .. });
+        self.background |= is_value && path.is(&["background"]);
         if path.key(0) == Some("stream_options") {
             self.options.event(path, event, offset);
         }
@@ -248,10 +257,4 @@ impl JsonSink for BodyFacts {
 /// Whether a text is sent to the model.
 fn is_prompt(path: &JsonPath) -> bool {
     path.key(0).is_none_or(|root| !SETTINGS.contains(&root))
-}
-
-/// Whether a text is a picture, a sound or a file, whose length says little.
-fn is_media(path: &JsonPath) -> bool {
-    let is_named = matches!(path.last_key(), Some("url" | "image_url" | "data" | "file_data" | "b64_json"));
-    is_named && path.depth() > 2
 }

@@ -63,7 +63,8 @@ impl LlmDialect {
         if !has("input") || !has("model") {
             return None;
         }
-        let is_generated = any(&["instructions", "max_output_tokens", "stream", "tools", "reasoning", "store", "text"]);
+        let is_generated =
+            any(&["instructions", "max_output_tokens", "stream", "tools", "reasoning", "store", "background"]);
         Some(if is_generated { LlmDialect::Responses } else { LlmDialect::Embeddings })
     }
 

@@ -15,6 +15,7 @@ pub(super) const HELD_MAX: usize = 256 << 10;
 pub(super) struct EventsBody {
     splitter: SseSplitter,
     scanner: JsonScanner,
+    mark: EndMark,
     /// Whether the event that `include_usage` adds is left out.
     leave_out_usage: bool,
     /// The beginning of an event that is not whole.
@@ -25,11 +26,45 @@ pub(super) struct EventsBody {
     leaves_out_lf: bool,
 }
 
+/// The data of the event that ends a stream of OpenAI's: not JSON, and no text.
+const END_MARK: &[u8] = b"[DONE]";
+
+/// How far the data of an event is that mark.
+#[derive(Debug)]
+struct EndMark {
+    /// Bytes that are; `None` if the data differs.
+    read: Option<usize>,
+    /// Bytes among them that no JSON starts with.
+    unread: u64,
+}
+
+impl Default for EndMark {
+    fn default() -> EndMark {
+        EndMark { read: Some(0), unread: 0 }
+    }
+}
+
+impl EndMark {
+    /// The unread bytes that count, once the data cannot be the mark any more.
+    fn unread(&mut self, data: &[u8], unread: u64) -> u64 {
+        self.unread = self.unread.saturating_add(unread);
+        self.read = self.read.filter(|read| END_MARK.get(*read..).is_some_and(|rest| rest.starts_with(data)));
+        match &mut self.read {
+            Some(read) => {
+                *read += data.len();
+                0
+            }
+            None => std::mem::take(&mut self.unread),
+        }
+    }
+}
+
 impl EventsBody {
     pub(super) fn new(leave_out_usage: bool) -> EventsBody {
         EventsBody {
             splitter: SseSplitter::new(),
-            scanner: JsonScanner::new(),
+            scanner: JsonScanner::tolerant(),
+            mark: EndMark::default(),
             leave_out_usage,
             held: Vec::new(),
             is_oversized: false,
@@ -47,7 +82,10 @@ impl EventsBody {
             let (part, length) = self.splitter.next(rest);
             read += length;
             match part {
-                SsePart::Data(data) => drop(self.scanner.feed(data, tally)),
+                SsePart::Data(data) => {
+                    let unread = self.scanner.feed_or_skip(data, tally);
+                    tally.add_opaque(self.mark.unread(data, unread));
+                }
                 SsePart::Other => {}
                 SsePart::End => {
                     self.end_event(chunk, passed..read, tally, out);
@@ -66,7 +104,8 @@ impl EventsBody {
         out: &mut Passages<'_>,
     ) {
         let is_json = self.scanner.is_done();
-        self.scanner = JsonScanner::new();
+        self.scanner = JsonScanner::tolerant();
+        self.mark = EndMark::default();
         let left_out = self.leave_out_usage && is_json && !self.is_oversized && tally.is_usage_only();
         tally.end_event();
         let held = std::mem::take(&mut self.held);

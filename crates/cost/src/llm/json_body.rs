@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::events_body::HELD_MAX;
 use super::passage::Passages;
 use super::tally::UsageTally;
-use crate::json::{JsonEvent, JsonPath, JsonScanner, JsonSink};
+use crate::json::{JsonEvent, JsonPart, JsonPath, JsonScanner, JsonSink};
 
 /// The text of a response.
 #[derive(Debug)]
@@ -28,6 +28,10 @@ struct ItemEnds<'a> {
 }
 
 impl JsonSink for ItemEnds<'_> {
+    fn part(&mut self, path: &JsonPath, kind: JsonPart, bytes: &[u8]) {
+        self.tally.part(path, kind, bytes);
+    }
+
     fn event(&mut self, path: &JsonPath, event: JsonEvent<'_>, offset: u64) {
         self.tally.event(path, event, offset);
         self.is_list |= event == JsonEvent::List && path.depth() == 0;
@@ -40,7 +44,7 @@ impl JsonSink for ItemEnds<'_> {
 impl JsonBody {
     pub(super) fn new(streams_lists: bool) -> JsonBody {
         JsonBody {
-            scanner: JsonScanner::new(),
+            scanner: JsonScanner::tolerant(),
             read: 0,
             streams_lists,
             is_list: false,
@@ -51,9 +55,14 @@ impl JsonBody {
 
     pub(super) fn push(&mut self, chunk: &Bytes, tally: &mut UsageTally, out: &mut Passages<'_>) {
         let mut ends = ItemEnds { tally, is_list: self.is_list, last: None };
-        let fault = self.scanner.feed(chunk, &mut ends).is_err();
+        let unread = self.scanner.feed_or_skip(chunk, &mut ends);
         self.is_list = ends.is_list;
         let last = ends.last;
+        tally.add_opaque(unread);
+        if self.scanner.is_done() {
+            // A server that knows the length of the response does not ask for its end.
+            tally.end_body();
+        }
         let whole = match last.and_then(|last| usize::try_from(last.saturating_sub(self.read)).ok()) {
             Some(_) if self.scanner.is_done() => chunk.len(),
             Some(last) => (last + 1).min(chunk.len()),
@@ -61,7 +70,7 @@ impl JsonBody {
         };
         self.read = self.read.saturating_add(chunk.len() as u64);
         let end = tally.point();
-        let is_passed = fault || self.scanner.is_done() || !(self.is_list && self.streams_lists);
+        let is_passed = self.scanner.is_faulty() || self.scanner.is_done() || !(self.is_list && self.streams_lists);
         if is_passed {
             return out.add_whole(std::mem::take(&mut self.held), chunk, 0..chunk.len(), end);
         }

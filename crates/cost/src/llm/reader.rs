@@ -22,6 +22,9 @@ pub struct UsageReader {
     reports: bool,
     body: ResponseBody,
     tally: UsageTally,
+    /// Output tokens that are charged if the provider reports none: what is reserved of a response that was generated as a
+    /// whole, however little of it passed.
+    unreported: u64,
     has_ended: bool,
 }
 
@@ -41,11 +44,11 @@ impl UsageReader {
         let media = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         let is_json = media.eq_ignore_ascii_case("application/json") || media.to_ascii_lowercase().ends_with("+json");
         let is_failed = !(200..300).contains(&status);
+        let is_events = media.eq_ignore_ascii_case("text/event-stream");
+        let is_stream = (request.stream || is_events) && !request.background;
         let body = match () {
             () if is_failed => ResponseBody::Failed,
-            () if media.eq_ignore_ascii_case("text/event-stream") => {
-                ResponseBody::Events(EventsBody::new(request.adds_usage()))
-            }
+            () if is_events => ResponseBody::Events(EventsBody::new(request.adds_usage())),
             () if is_json || media.is_empty() => {
                 ResponseBody::Json(JsonBody::new(request.dialect == LlmDialect::Gemini))
             }
@@ -57,6 +60,7 @@ impl UsageReader {
             reports: request.asks_for_usage(),
             body,
             tally: UsageTally::new(spec.counter, prompt),
+            unreported: if is_failed || is_stream { 0 } else { request.output_reservation(spec) },
             has_ended: false,
         }
     }
@@ -71,7 +75,7 @@ impl UsageReader {
             ResponseBody::Events(events) => events.push(&chunk, &mut self.tally, &mut passages),
             ResponseBody::Json(json) => json.push(&chunk, &mut self.tally, &mut passages),
             ResponseBody::Opaque => {
-                self.tally.add_opaque(chunk.len());
+                self.tally.add_opaque(chunk.len() as u64);
                 passages.add_whole(Vec::new(), &chunk, 0..chunk.len(), self.tally.point());
             }
             ResponseBody::Failed => passages.add_whole(Vec::new(), &chunk, 0..chunk.len(), StreamPoint::default()),
@@ -92,7 +96,19 @@ impl UsageReader {
         }
     }
 
-    /// Usage so far: what the provider reported, or an estimate from what was streamed. At the end, what to charge.
+    /// What to charge if the response ended now: what the provider reported, or else what was passed on. `passed` are the
+    /// output tokens of that, for a stream that is held to a budget. A response that is no stream keeps its reservation
+    /// until it is reported: the provider has generated all of it.
+    pub fn charge(&self, passed: Option<u64>) -> TokenUsage {
+        let usage = self.tally.usage();
+        let output = match passed {
+            _ if self.is_reported() => usage.output,
+            passed => passed.unwrap_or(usage.output).max(self.unreported),
+        };
+        TokenUsage { output, ..usage }
+    }
+
+    /// Usage so far: what the provider reported, or an estimate from what was streamed.
     pub fn usage(&self) -> TokenUsage {
         self.tally.usage()
     }

@@ -17,6 +17,8 @@ pub struct LlmRequest {
     pub model: Option<String>,
     /// Whether a stream is asked for.
     pub stream: bool,
+    /// Whether the response is generated behind the call, and fetched by others.
+    pub background: bool,
     /// Estimate of the tokens of the prompt.
     pub prompt_tokens: u64,
     /// The most tokens that all its choices may have together, if it says so.
@@ -48,11 +50,18 @@ impl LlmRequest {
         if !facts.is_object() {
             return Err(CostErrorKind::BadBody.error("the body is not a JSON object"));
         }
+        let background = facts.background && dialect == LlmDialect::Responses;
+        if background && !spec.background {
+            return Err(CostErrorKind::BackgroundCall.error(
+                "`background: true` is not served here: the tokens of such a response are not reported to the call; leave it out",
+            ));
+        }
         let stream = facts.stream || path.to_ascii_lowercase().ends_with(":streamgeneratecontent");
         let edit = (spec.include_usage && stream && dialect.reports_on_request()).then(|| facts.usage_edit()).flatten();
         Ok(Some(LlmRequest {
             dialect,
             stream,
+            background,
             prompt_tokens: facts.prompt_tokens(spec.counter),
             max_output_tokens: facts.max_output_tokens(dialect),
             edit,

@@ -28,6 +28,8 @@ pub struct LlmSpec {
     pub on_exhausted: OnExhausted,
     /// Whether streams that would not report their usage are made to.
     pub include_usage: bool,
+    /// Whether calls may be answered before their response is generated.
+    pub background: bool,
     /// What happens to requests that are no call of a language model.
     pub others: OtherCalls,
     /// The meters that are charged.
@@ -45,6 +47,7 @@ impl Default for LlmSpec {
             step: 256,
             on_exhausted: OnExhausted::Finish,
             include_usage: true,
+            background: false,
             others: OtherCalls::Pass,
             meters: LlmMeters::default(),
         }

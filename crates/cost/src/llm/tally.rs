@@ -1,9 +1,11 @@
 //! What the events of a response say: reports of usage, generated text, and what is needed to end a stream in its form.
 
+use super::generated::GeneratedPart;
 use super::passage::StreamPoint;
 use super::settings::TokenCounter;
+use super::text_count::TextCount;
 use super::usage::{ReportedUsage, TokenUsage, steps_to_report};
-use crate::json::{JsonEvent, JsonPath, JsonSink, amount};
+use crate::json::{JsonEvent, JsonPart, JsonPath, JsonSink, amount};
 
 /// The largest amount of a meter: what a JSON number holds exactly.
 const TOKENS_MAX: u64 = (1 << 53) - 1;
@@ -16,12 +18,12 @@ pub(super) struct UsageTally {
     counter: TokenCounter,
     prompt_estimate: u64,
     reported: ReportedUsage,
-    text_bytes: u64,
-    /// Pieces of text. Models stream whole tokens, so that each piece has at least one.
-    pieces: u64,
+    text: TextCount,
     /// Whether the last report says everything: no text followed it.
     is_final: bool,
     event: EventFacts,
+    /// What the value that is being read is, once a part of it has come.
+    part: Option<Option<GeneratedPart>>,
     /// Where the stream stands, but for its tokens.
     place: StreamPoint,
     /// What an ending needs to know of the stream.
@@ -33,8 +35,7 @@ pub(super) struct UsageTally {
 struct EventFacts {
     reported: ReportedUsage,
     has_report: bool,
-    text_bytes: u64,
-    pieces: u64,
+    text: TextCount,
     finished: bool,
     /// Whether there is a list of choices, and none in it.
     no_choices: Option<bool>,
@@ -62,10 +63,10 @@ impl UsageTally {
             counter,
             prompt_estimate,
             reported: ReportedUsage::default(),
-            text_bytes: 0,
-            pieces: 0,
+            text: TextCount::default(),
             is_final: false,
             event: EventFacts::default(),
+            part: None,
             place: StreamPoint::default(),
             identity: StreamIdentity::default(),
         }
@@ -73,12 +74,11 @@ impl UsageTally {
 
     /// Usage so far: as reported at the end, before it the larger of the last report and the estimate.
     pub(super) fn usage(&self) -> TokenUsage {
-        let pieces = self.pieces.saturating_add(self.event.pieces);
-        let estimate = self.counter.tokens(self.text_bytes.saturating_add(self.event.text_bytes)).max(pieces);
+        let estimate = self.text.with(&self.event.text).tokens(self.counter);
         let mut reported = self.reported;
         reported.merge(&self.event.reported);
         let output = match reported.output() {
-            Some(output) if self.is_final => output,
+            Some(output) if self.is_final() => output,
             output => estimate.max(output.unwrap_or(0)),
         };
         TokenUsage {
@@ -93,30 +93,36 @@ impl UsageTally {
         StreamPoint { output_tokens: self.usage().output, ..self.place }
     }
 
-    /// Whether the provider has reported everything.
+    /// Whether the provider has reported everything, and nothing has followed.
     pub(super) fn is_final(&self) -> bool {
-        self.is_final
+        self.is_final && self.event.text.is_empty() && self.reported.output().is_some()
     }
 
-    /// Counts bytes of a body that cannot be read as generated text.
-    pub(super) fn add_opaque(&mut self, bytes: usize) {
-        self.text_bytes = self.text_bytes.saturating_add(bytes as u64);
+    /// Counts bytes that cannot be read as generated text.
+    pub(super) fn add_opaque(&mut self, bytes: u64) {
+        self.event.text.add_opaque(bytes);
     }
 
     /// Whether the event is what `include_usage` adds: a report, and no choices.
     pub(super) fn is_usage_only(&self) -> bool {
-        self.event.has_report && self.event.no_choices == Some(true) && self.event.text_bytes == 0
+        self.event.has_report && self.event.no_choices == Some(true) && self.event.text.is_empty()
+    }
+
+    /// The text of a body ends: a report in it is about all of it.
+    pub(super) fn end_body(&mut self) {
+        self.event.finished = true;
+        self.end_event();
     }
 
     /// The event ends: what it said is added.
     pub(super) fn end_event(&mut self) {
         let event = std::mem::take(&mut self.event);
         self.reported.merge(&event.reported);
-        self.text_bytes = self.text_bytes.saturating_add(event.text_bytes);
-        self.pieces = self.pieces.saturating_add(event.pieces);
+        self.part = None;
+        self.text = self.text.with(&event.text);
         if event.has_report {
-            self.is_final = event.text_bytes == 0 || event.finished;
-        } else if event.text_bytes > 0 {
+            self.is_final = event.text.is_empty() || event.finished;
+        } else if !event.text.is_empty() {
             self.is_final = false;
         }
         match event.block {
@@ -126,14 +132,10 @@ impl UsageTally {
         }
     }
 
-    fn text(&mut self, path: &JsonPath, from: usize, text: Option<&str>, bytes: u64) {
-        if is_generated(path, from) {
-            self.event.text_bytes = self.event.text_bytes.saturating_add(bytes);
-            self.event.pieces = self.event.pieces.saturating_add(u64::from(bytes > 0));
-        }
+    fn text(&mut self, path: &JsonPath, from: usize, text: Option<&str>) {
         let Some(text) = text else { return };
         let is_ended = matches!(path.last_key(), Some("finish_reason" | "finishReason" | "stop_reason"));
-        self.event.finished |= is_ended && path.depth() > from + 1;
+        self.event.finished |= is_ended && !text.is_empty() && path.depth() > from + 1;
         if path.depth() == from + 1 {
             match path.key(from) {
                 Some("type") => self.kind(text),
@@ -143,6 +145,13 @@ impl UsageTally {
             }
         } else if path.is(&["response", "id"]) {
             self.identity.id = Some(text.to_owned());
+        }
+    }
+
+    /// Adds what has no parts and is written by the model only within arguments: brackets, `true`, `false` and `null`.
+    fn add_written(&mut self, path: &JsonPath, from: usize, bytes: u64) {
+        if let Some(part) = GeneratedPart::at(path, from, JsonPart::Number) {
+            self.event.text.add(part, bytes);
         }
     }
 
@@ -174,16 +183,29 @@ impl UsageTally {
 }
 
 impl JsonSink for UsageTally {
+    fn part(&mut self, path: &JsonPath, kind: JsonPart, bytes: &[u8]) {
+        let find = || GeneratedPart::at(path, steps_to_response(path), kind);
+        if let Some(part) = *self.part.get_or_insert_with(find) {
+            self.event.text.add(part, bytes.len() as u64);
+        }
+    }
+
     fn event(&mut self, path: &JsonPath, event: JsonEvent<'_>, _offset: u64) {
-        // Gemini streams are lists of responses where events are not asked for.
-        let from = usize::from(path.index(0).is_some());
+        let from = steps_to_response(path);
         self.place.has_started |= path.depth() > from;
+        let part = self.part.take().flatten();
         match event {
-            JsonEvent::Text { text, bytes } => self.text(path, from, text, bytes),
-            JsonEvent::Number(text) => self.number(path, from, text),
-            JsonEvent::Key { bytes } if is_argument(path, from) => {
-                self.event.text_bytes = self.event.text_bytes.saturating_add(bytes);
+            JsonEvent::Text { text, .. } => {
+                if let Some(part) = part {
+                    self.event.text.end_piece(part);
+                }
+                // What arguments say is no word about the stream.
+                if part.is_none_or(|part| !part.is_argument) {
+                    self.text(path, from, text);
+                }
             }
+            JsonEvent::Number(text) if part.is_none() => self.number(path, from, text),
+            JsonEvent::Bool(_) | JsonEvent::Null => self.add_written(path, from, 4),
             JsonEvent::List if path.depth() == from + 1 && path.key(from) == Some("choices") => {
                 self.event.no_choices = Some(true);
             }
@@ -191,33 +213,14 @@ impl JsonSink for UsageTally {
                 self.event.no_choices = Some(false);
             }
             JsonEvent::Object if steps_to_report(path, from) == Some(path.depth()) => self.event.has_report = true,
-            _ => {}
+            // Both brackets.
+            JsonEvent::Object | JsonEvent::List => self.add_written(path, from, 2),
+            JsonEvent::End | JsonEvent::Key { .. } | JsonEvent::Number(_) => {}
         }
     }
 }
 
-/// Whether a text is generated by the model. Events that repeat a whole text at its end have other names.
-fn is_generated(path: &JsonPath, from: usize) -> bool {
-    let last = path.last_key();
-    match path.key(from) {
-        Some("delta") => path.depth() == from + 1 || matches!(last, Some("text" | "partial_json" | "thinking")),
-        Some("choices") => {
-            let is_text =
-                matches!(last, Some("content" | "text" | "reasoning" | "reasoning_content" | "refusal" | "arguments"));
-            is_text && !path.has_key("logprobs")
-        }
-        Some("candidates") => last == Some("text") || is_argument(path, from),
-        Some("content") => matches!(last, Some("text" | "thinking")) || is_argument(path, from),
-        Some("output") => matches!(last, Some("text" | "arguments" | "refusal")),
-        _ => false,
-    }
-}
-
-/// Whether the value is part of the arguments of a function that are sent as JSON.
-fn is_argument(path: &JsonPath, from: usize) -> bool {
-    match path.key(from) {
-        Some("candidates") => path.has_key("functionCall"),
-        Some("content") => path.key(from + 2) == Some("input"),
-        _ => false,
-    }
+/// Gemini streams are lists of responses where events are not asked for.
+fn steps_to_response(path: &JsonPath) -> usize {
+    usize::from(path.index(0).is_some())
 }

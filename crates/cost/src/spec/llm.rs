@@ -18,6 +18,7 @@ const FIELDS: &[&str] = &[
     "step",
     "on_exhausted",
     "include_usage",
+    "background",
     "others",
     "meters",
 ];
@@ -50,6 +51,9 @@ pub(super) fn read_llm(value: FieldValue<'_>, problems: &mut Problems) -> LlmSpe
     }
     if let Some(include) = fields.get("include_usage").and_then(|value| value.boolean(problems)) {
         spec.include_usage = include;
+    }
+    if let Some(background) = fields.get("background").and_then(|value| value.boolean(problems)) {
+        spec.background = background;
     }
     if let Some(meters) = fields.get("meters") {
         spec.meters = read_names(meters, problems);

@@ -93,6 +93,11 @@ impl CostSpec {
         persisted.chain(self.llm.as_ref().and_then(|llm| llm.tokenizer.as_deref()))
     }
 
+    /// Whether the cost depends on what the body of a request says. Of what passes behind an upgrade nothing is read.
+    pub fn reads_request(&self) -> bool {
+        self.body_bytes_max().is_some()
+    }
+
     /// Whether bodies of responses are read, so that they must come without a content coding.
     pub fn reads_response(&self) -> bool {
         self.llm.is_some() || self.sources().any(|source| matches!(source.from, CostFrom::ResponseJson(_)))

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use tollgate_cost::llm::{OnExhausted, OutputBudget, Passage, StreamPoint, TokenUsage, UsageReader};
+use tollgate_cost::llm::{OnExhausted, OutputBudget, Passage, StreamPoint, UsageReader};
 use tollgate_web::StreamError;
 
 use super::settlement::{CostSettlement, MeteredCall};
@@ -141,11 +141,9 @@ where
         }
     }
 
-    /// Notes what is to be charged if the response ended now: what the provider reported, or what was passed on.
+    /// Notes what is to be charged if the response ended now.
     fn count(&mut self) {
-        let usage = self.reader.usage();
-        let is_partial = self.budget.is_some() && !self.reader.is_reported();
-        let output = if is_partial { self.passed.output_tokens } else { usage.output };
-        self.settlement.used(TokenUsage { output, ..usage });
+        let passed = self.budget.is_some().then_some(self.passed.output_tokens);
+        self.settlement.used(self.reader.charge(passed));
     }
 }

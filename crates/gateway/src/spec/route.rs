@@ -45,7 +45,7 @@ pub struct RouteSpec {
     pub request_headers: Arc<HeaderEdits>,
     /// Changes of the header fields of responses.
     pub response_headers: HeaderEdits,
-    /// Whether a connection may be upgraded: WebSocket.
+    /// Whether a connection may be upgraded: WebSocket. By default not where the cost depends on bodies of requests.
     pub upgrade: bool,
     /// Its importance where not all requests can be served.
     pub priority: PrioritySpec,
@@ -99,6 +99,13 @@ pub enum TraceStyle {
     Create,
     /// None.
     Remove,
+}
+
+impl RouteSpec {
+    /// Whether the cost depends on bodies of requests. What passes behind an upgrade has none: it would cost nothing.
+    pub fn reads_requests(&self) -> bool {
+        self.cost.as_ref().is_some_and(|cost| cost.reads_request())
+    }
 }
 
 impl Default for RouteSpec {
@@ -230,9 +237,6 @@ pub(super) fn read_route(
     if let Some(edits) = fields.get("response_headers") {
         route.response_headers = HeaderEdits::read(edits, problems);
     }
-    if let Some(upgrade) = fields.get("upgrade").and_then(|value| value.boolean(problems)) {
-        route.upgrade = upgrade;
-    }
     route.priority = match fields.get("priority") {
         Some(value) => PrioritySpec::read(value, priorities, problems),
         None => PrioritySpec::unnamed(priorities),
@@ -247,6 +251,8 @@ pub(super) fn read_route(
         route.traceparent = style;
     }
     route.cost = fields.get("cost").map(|value| Arc::new(CostSpec::read(&value, problems)));
+    let upgrade = fields.get("upgrade").and_then(|value| value.boolean(problems));
+    route.upgrade = upgrade.unwrap_or(!route.reads_requests());
     route
 }
 

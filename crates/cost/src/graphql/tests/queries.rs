@@ -11,7 +11,10 @@ fn fields_count_as_often_as_lists_have_items() {
         ("{ users(first: 10) { name } }", 11),
         ("{ users(first: 10) { posts(last: 5) { title } } }", 1 + 10 * (1 + 5)),
         ("{ users(first: 10, last: 50) { name } }", 51),
-        ("{ users(limit: 0) { name } }", 1),
+        // Servers with `first || 10` return data.
+        ("{ users(limit: 0) { name } }", 2),
+        ("{ users(first: 0) { posts(first: 5000) { title } } }", 1 + 1 + 5000),
+        ("query($n: Int = 0) { users(first: $n) { name } }", 2),
         ("{ users(first: -1) { name } }", 101),
         ("{ users(first: null) { name } }", 101),
         ("{ users(first: $unknown) { name } }", 101),
@@ -46,6 +49,7 @@ fn variables_say_how_long_lists_are() {
         (r#"{"page":{"after":"x","inner":[{"first":30}]}}"#, 1 + 7 + 1 + 30),
         (r#"{"page":{"first":[]}}"#, 1 + 7 + 1 + 100),
         (r#"{"page":3}"#, 1 + 7 + 1 + 1),
+        (r#"{"n":0,"page":{"first":0}}"#, 1 + 1 + 1 + 1),
     ] {
         assert_eq!(cost(query, variables), Ok(wanted), "{variables}");
     }

@@ -135,10 +135,20 @@ fn manifests_say_what_an_id_costs() {
     }
 }
 
+/// A query is registered with cheap variables, and its hash sent with any: the server knows the text, the gateway does not.
 #[test]
-fn hashes_without_a_list_are_priced_by_the_route() {
-    let body = r#"{"extensions":{"persistedQuery":{"sha256Hash":"abc"}}}"#;
-    assert_eq!(sent(None, "", body), Ok(100));
+fn hashes_without_a_list_are_asked_for_their_text() {
+    for body in [
+        r#"{"extensions":{"persistedQuery":{"sha256Hash":"abc"}}}"#,
+        r#"{"extensions":{"persistedQuery":{"sha256Hash":"abc"}},"variables":{"n":100000000}}"#,
+        r#"{"id":"abc"}"#,
+        r#"{"query":"","documentId":"abc"}"#,
+        r#"[{"query":"{a}"},{"id":"abc"}]"#,
+    ] {
+        assert_eq!(sent(None, "", body), Err(CostErrorKind::PersistedQueryNotFound), "{body}");
+    }
+    let url = "extensions={%22persistedQuery%22:{%22sha256Hash%22:%22abc%22}}&variables={%22n%22:9}";
+    assert_eq!(get(&GraphqlSpec::default(), url), Err(CostErrorKind::PersistedQueryNotFound));
     let body = r#"{"query":"{a}","extensions":{"persistedQuery":{"sha256Hash":"abc"}}}"#;
     assert_eq!(sent(None, "", body), Ok(1), "the text is there");
 }

@@ -1,5 +1,7 @@
 //! Tables of real-looking traffic, per dialect.
 
+mod charges;
+mod counting;
 mod endings;
 mod passing;
 mod requests;

@@ -94,6 +94,59 @@ fn pictures_are_not_counted_as_text() {
     assert_eq!(call(CHAT, &body).prompt_tokens, 1_600 + 3);
 }
 
+/// A text in a place for media was estimated at 1,600 tokens, however long it was.
+#[test]
+fn texts_in_places_for_media_are_counted_as_text() {
+    let text = "word".repeat(100_000);
+    for block in [
+        r#"{"type":"document","source":{"type":"text","media_type":"text/plain","data":"TEXT"}}"#,
+        r#"{"type":"document","source":{"data":"TEXT","media_type":"Text/Plain"}}"#,
+        r#"{"type":"document","source":{"data":"TEXT","x":{"data":"","y":[{}]},"type":"text"}}"#,
+        r#"{"type":"tool_use","input":{"source":{"data":"TEXT"}}}"#,
+        r#"{"type":"tool_use","input":{"url":"TEXT"}}"#,
+        r#"{"type":"any","url":"TEXT","data":"TEXT"}"#,
+    ] {
+        let body = format!(r#"{{"messages":[{{"content":[{}]}}]}}"#, block.replace("TEXT", &text));
+        assert!(call("/v1/messages", &body).prompt_tokens >= 100_000, "{block}");
+    }
+    for block in [
+        r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"TEXT"}}"#,
+        r#"{"inlineData":{"mimeType":"image/png","data":"TEXT"}}"#,
+        r#"{"type":"input_audio","input_audio":{"format":"wav","data":"TEXT"}}"#,
+        r#"{"type":"input_image","image_url":"TEXT"}"#,
+        r#"{"type":"file","file":{"filename":"a.pdf","file_data":"TEXT"}}"#,
+        r#"{"type":"tool_result","content":[{"source":{"type":"base64","media_type":"image/png","data":"TEXT"}}]}"#,
+    ] {
+        let body = format!(r#"{{"messages":[{{"content":[{}]}}]}}"#, block.replace("TEXT", &text));
+        let tokens = call("/v1/messages", &body).prompt_tokens;
+        assert!((1_600..1_620).contains(&tokens), "{tokens}: {block}");
+    }
+}
+
+/// The call reports no usage, and the request that fetches the response costs nothing.
+#[test]
+fn calls_in_the_background_are_refused_unless_the_route_allows_them() {
+    let allowed = LlmSpec { background: true, ..LlmSpec::default() };
+    let read = |spec: &LlmSpec, path: &str, body: &str| LlmRequest::read(spec, path, body.as_bytes());
+    for background in ["true", "1", "\"true\"", "{}", "[]"] {
+        let body = format!(r#"{{"model":"m","input":"a","max_output_tokens":9,"background":{background}}}"#);
+        for path in ["/v1/responses", "/llm"] {
+            let error = read(&LlmSpec::default(), path, &body).unwrap_err();
+            assert_eq!(error.kind, CostErrorKind::BackgroundCall, "{body}");
+            let request = read(&allowed, path, &body).unwrap().unwrap();
+            assert!(request.background, "{body}");
+        }
+    }
+    for background in ["false", "null"] {
+        let body = format!(r#"{{"model":"m","input":"a","background":{background}}}"#);
+        assert!(!call("/v1/responses", &body).background);
+    }
+    let picture = r#"{"model":"m","prompt":"a","background":"transparent"}"#;
+    assert!(!call("/v1/images/generations", picture).background, "a picture has another one");
+    let twice = r#"{"model":"m","input":"a","background":false,"background":true}"#;
+    assert_eq!(read(&allowed, "/v1/responses", twice).unwrap_err().kind, CostErrorKind::DuplicateField);
+}
+
 #[test]
 fn the_report_of_usage_is_added_and_nothing_else_changes() {
     for (body, rewritten) in [
