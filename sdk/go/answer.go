@@ -68,7 +68,9 @@ func readOK(response *answer, result any) error {
 // apiError is the error in place of what was asked for.
 func apiError(status int, body []byte) error {
 	problem := &APIError{}
-	if json.Unmarshal(body, problem) != nil || status == http.StatusOK {
+	if status == http.StatusRequestEntityTooLarge && json.Unmarshal(body, problem) != nil { // by a proxy
+		*problem = APIError{Code: "body_too_large", Detail: "the request is longer than the server reads"}
+	} else if json.Unmarshal(body, problem) != nil || status == http.StatusOK {
 		return fmt.Errorf("%w: an answer with status %d cannot be read", ErrUnavailable, status)
 	}
 	problem.Status = status

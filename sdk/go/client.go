@@ -46,7 +46,7 @@ func New(settings Settings) (*Client, error) {
 // Close closes the connections that are not in use.
 func (c *Client) Close() { c.transport.http.CloseIdleConnections() }
 
-// Check decides whether a request may pass. The error is an APIError about a malformed path, which must not be passed
+// Check decides whether a request may pass. The error is an APIError about a malformed request (IsPath), which must not be passed
 // on, or the context was cancelled; everything else is a decision by OnError.
 func (c *Client) Check(ctx context.Context, request Request) (*Decision, error) {
 	return c.decide(ctx, "/v1/check", request)
@@ -67,7 +67,7 @@ func (c *Client) ReserveForUser(ctx context.Context, request Request) (*Decision
 	return c.decide(ctx, "/v1/reserve?status=429", request)
 }
 
-// A BatchResult is a decision, or the error about a malformed path.
+// A BatchResult is a decision, or the error about a malformed request, which must not be passed on.
 type BatchResult struct {
 	Decision *Decision
 	Err      error
@@ -183,6 +183,9 @@ func (c *Client) decide(ctx context.Context, path string, request Request) (*Dec
 }
 
 func (c *Client) ask(ctx context.Context, path string, request *Request) (*Decision, error) {
+	if err := request.checkLengths(); err != nil {
+		return nil, err
+	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err

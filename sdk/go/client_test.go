@@ -161,6 +161,41 @@ func TestErrorsSayWhoseFaultTheyAre(t *testing.T) {
 	}
 }
 
+func TestWhatTheServerCannotReadIsNotSent(t *testing.T) {
+	server := newFakeServer(t, answering(response("200 OK", "", allowedBody)))
+	client := newClient(t, Settings{URL: server.url})
+	for _, c := range []struct {
+		request Request
+		code    string
+	}{
+		{Request{Endpoint: "GET /" + strings.Repeat("a", 8192)}, "path_too_long"},
+		{Request{Endpoint: "/" + strings.Repeat("a", 8192)}, "path_too_long"},
+		{Request{Endpoint: "GET /?" + strings.Repeat("a", 8300)}, "path_too_long"},
+		{Request{UserID: strings.Repeat("a", 4097)}, "value_too_long"},
+		{Request{Attributes: map[string]string{"region": strings.Repeat("a", 4097)}}, "value_too_long"},
+	} {
+		if problem, ok := check(client, c.request); !ok || problem.Code != c.code {
+			t.Errorf("%v instead of %s", problem, c.code)
+		}
+	}
+	if server.count() != 0 {
+		t.Errorf("%d requests", server.count())
+	}
+	longest := Request{Endpoint: "GET /" + strings.Repeat("a", 8191), UserID: strings.Repeat("a", 4096)}
+	if problem, ok := check(client, longest); ok {
+		t.Error(problem)
+	}
+	proxied := newClient(t, Settings{URL: newFakeServer(t, answering(response("413 Content Too Large", "", "too large"))).url})
+	if problem, ok := check(proxied, Request{APIKey: "a"}); !ok {
+		t.Error(problem)
+	}
+}
+
+func check(client *Client, request Request) (*APIError, bool) {
+	_, err := client.Check(context.Background(), request)
+	return AsInvalidPath(err)
+}
+
 func TestAThousandGoroutinesShareABoundedNumberOfConnections(t *testing.T) {
 	server := newFakeServer(t, answering(response("200 OK", "", allowedBody)))
 	client := newClient(t, Settings{URL: server.url, Connections: 8})

@@ -32,13 +32,23 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("tollgate: %d %s: %s", e.Status, e.Code, e.Detail)
 }
 
-// IsPath is true if method or path of an endpoint are malformed, which a user of the application sent: servers could
-// read them in different ways. Never pass such a request on.
+// IsPath is true if a text that a user of the application sent is malformed: method or path, which servers could read in
+// different ways, or a value that is no text or longer than the server reads. Never pass such a request on.
 func (e *APIError) IsPath() bool {
-	return e.Status == http.StatusBadRequest && (strings.HasPrefix(e.Code, "path_") || e.Code == "bad_method")
+	if e.Status == http.StatusRequestEntityTooLarge {
+		return true
+	}
+	if e.Status != http.StatusBadRequest {
+		return false
+	}
+	switch e.Code {
+	case "bad_method", "value_too_long", "bad_text":
+		return true
+	}
+	return e.Field == "endpoint" || strings.HasPrefix(e.Code, "path_")
 }
 
-// AsInvalidPath returns the error about a malformed method or path, if err is one.
+// AsInvalidPath returns the error about a malformed text of the user's, if err is one: see APIError.IsPath.
 func AsInvalidPath(err error) (*APIError, bool) {
 	var api *APIError
 	ok := errors.As(err, &api) && api.IsPath()

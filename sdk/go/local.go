@@ -122,7 +122,7 @@ func fallbackRefusal(members localMembers, fields []Field) *Answer {
 	return &Answer{Status: 429, ContentType: problemType, Fields: fields, Body: encode(document)}
 }
 
-// BadPath is what a user is told whose method or path can be read in more than one way.
+// BadPath is what a user is told whose method or path can be read in more than one way, or who sent too long a text.
 func BadPath(code, detail string) *Answer {
 	document := struct {
 		Type   string `json:"type"`

@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+/// Code of a value that is longer than the server reads.
+pub(crate) const VALUE_TOO_LONG: &str = "value_too_long";
+/// Code of a request that is longer than the server reads.
+pub(crate) const BODY_TOO_LARGE: &str = "body_too_large";
+
 /// The request cannot be decided: it was charged nothing, and the same request will be rejected again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestRejected {
@@ -12,10 +17,11 @@ pub struct RequestRejected {
 }
 
 impl RequestRejected {
-    /// True if the path or the method of the endpoint is at fault: the application's own caller sent it, and is to be
-    /// answered 400.
+    /// True if a text of the application's own caller is at fault, who is to be answered 400: the path or the method of
+    /// the endpoint, a value that is too long or no text, or all of them together.
     pub fn is_endpoint(&self) -> bool {
-        self.code.starts_with("path_") || self.code == "bad_method"
+        let others = ["bad_method", VALUE_TOO_LONG, "bad_text", BODY_TOO_LARGE];
+        self.code.starts_with("path_") || others.contains(&self.code.as_str())
     }
 }
 

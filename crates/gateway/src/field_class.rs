@@ -18,6 +18,9 @@ pub(crate) enum FieldClass {
     Proxy,
 }
 
+/// Families of fields in which proxies and platforms name a client, whatever follows.
+const FAMILIES: [&str; 5] = ["x-forwarded-", "x-remote-", "x-appengine-", "x-auth-request-", "x-webauth-"];
+
 impl FieldClass {
     /// The class of a field, whose name is in lower case.
     pub(crate) fn of(name: &str) -> FieldClass {
@@ -27,14 +30,17 @@ impl FieldClass {
             Some(b'x') => FieldClass::of_extension(name),
             Some(b'c') if name == "connection" => Connection,
             Some(b'c') if matches!(name, "cf-connecting-ip" | "cf-connecting-ipv6" | "client-ip") => Proxy,
+            Some(b'd') if name == "do-connecting-ip" => Proxy,
             Some(b'f') if name == "forwarded" => Hops,
-            Some(b'f') if name == "fastly-client-ip" => Proxy,
+            Some(b'f') if matches!(name, "fastly-client-ip" | "fly-client-ip") => Proxy,
             Some(b'h') if name == "http2-settings" => Connection,
             Some(b'k') if name == "keep-alive" => Connection,
             Some(b'p') if name == "proxy" => Override,
             Some(b'p') if matches!(name, "proxy-connection" | "proxy-authenticate" | "proxy-authorization") => {
                 Connection
             }
+            // The variables REMOTE_USER and its like, as proxies that authenticate send them.
+            Some(b'r') if name.starts_with("remote-") => Proxy,
             Some(b't') if matches!(name, "te" | "transfer-encoding") => Connection,
             Some(b't') if name == "true-client-ip" => Proxy,
             Some(b'u') if name == "upgrade" => Connection,
@@ -51,8 +57,9 @@ impl FieldClass {
                 Override
             }
             "x-client-ip" | "x-cluster-client-ip" | "x-envoy-external-address" | "x-forwarded" => Proxy,
-            "x-original-forwarded-for" | "x-proxyuser-ip" => Proxy,
-            _ if name.starts_with("x-forwarded-") => Proxy,
+            "x-original-forwarded-for" | "x-proxyuser-ip" | "x-azure-clientip" | "x-azure-socketip" => Proxy,
+            "x-host" | "x-original-host" => Proxy,
+            _ if FAMILIES.iter().any(|family| name.starts_with(family)) => Proxy,
             _ => Own,
         }
     }
@@ -95,6 +102,17 @@ mod tests {
             ("x-real_ip", FieldClass::OtherHop),
             ("x-forwarded-client-cert", FieldClass::Proxy),
             ("true_client_ip", FieldClass::Proxy),
+            ("remote-user", FieldClass::Proxy),
+            ("x-remote_user", FieldClass::Proxy),
+            ("fly-client-ip", FieldClass::Proxy),
+            ("do-connecting-ip", FieldClass::Proxy),
+            ("x-azure-clientip", FieldClass::Proxy),
+            ("x-appengine-user-ip", FieldClass::Proxy),
+            ("x-original-host", FieldClass::Proxy),
+            ("x_host", FieldClass::Proxy),
+            ("x-auth-request-email", FieldClass::Proxy),
+            ("remotely", FieldClass::Own),
+            ("x-hosts", FieldClass::Own),
             ("", FieldClass::Own),
         ] {
             assert_eq!(FieldClass::of_any_spelling(name), class, "{name}");

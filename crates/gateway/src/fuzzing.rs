@@ -41,7 +41,9 @@ pub fn rebuilt_head(data: &[u8]) {
         host: host.as_ref(),
         is_tls: options & 8 != 0,
     };
-    let route = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &HeaderEdits::default() };
+    let edits = HeaderEdits::default();
+    let credentials = [HeaderName::from_static("x-api-key")];
+    let route = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &edits, credentials: &credentials };
     rebuild_head(&mut headers, &route, &forwarded);
     // Requests of HTTP/1.0 without a host get the server's, when it is chosen.
     let host = headers.entry(header::HOST).or_insert(HeaderValue::from_static("server")).clone();
@@ -101,6 +103,7 @@ fn check_fields(headers: &HeaderMap, sent: &HeaderMap, trusts_peer: bool) {
     }
     for name in headers.keys().map(HeaderName::as_str).filter(|name| name.contains('_')) {
         let hyphenated = name.replace('_', "-");
+        assert_ne!(hyphenated, "x-api-key", "{name} is a key that was not read");
         assert!(
             !headers.contains_key(&hyphenated) && !hyphenated.starts_with("x-forwarded-for"),
             "{name} has two spellings"

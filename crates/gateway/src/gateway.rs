@@ -383,7 +383,8 @@ impl GatewayState {
         let trusts_peer = identifier.is_trusted_proxy(peer.address);
         let forwarded = ForwardedFor { peer, trusts_peer, host: host.as_ref(), is_tls: self.is_tls };
         let RouteSpec { forwarded: style, traceparent, request_headers, .. } = &route.spec;
-        let style = HeadStyle { forwarded: *style, trace: *traceparent, edits: request_headers };
+        let credentials = identifier.credential_fields();
+        let style = HeadStyle { forwarded: *style, trace: *traceparent, edits: request_headers, credentials };
         rebuild_head(headers, &style, &forwarded);
         if route.spec.cost.as_ref().is_some_and(|cost| cost.reads_response()) {
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));

@@ -22,6 +22,8 @@ pub(crate) struct HeadStyle<'a> {
     pub(crate) trace: TraceStyle,
     /// Fields that are set or removed.
     pub(crate) edits: &'a HeaderEdits,
+    /// Fields in which callers show keys and tokens.
+    pub(crate) credentials: &'a [HeaderName],
 }
 
 /// Makes the caller's header the one that the server gets.
@@ -43,7 +45,7 @@ pub(crate) fn rebuild_head(headers: &mut HeaderMap, style: &HeadStyle<'_>, forwa
     forwarded.write(style.forwarded, headers);
     traceparent::write(style.trace, headers);
     style.edits.apply(headers);
-    remove_other_spellings(headers, forwarded.trusts_peer);
+    remove_other_spellings(headers, style.credentials, forwarded.trusts_peer);
 }
 
 /// HTTP/2 splits cookies into several fields, of which servers of HTTP/1.1 may take one, or join them as other lists
@@ -58,20 +60,25 @@ fn join_cookies(headers: &mut HeaderMap) {
 }
 
 /// Removes fields that some servers cannot tell from one of the gateway, or from another one that is there: for CGI, WSGI
-/// and PHP an underscore is a hyphen.
-fn remove_other_spellings(headers: &mut HeaderMap, trusts_peer: bool) {
-    if !headers.keys().any(|name| name.as_str().contains('_')) {
+/// and PHP an underscore is a hyphen. A key in such a spelling is one that the gateway has not read.
+fn remove_other_spellings(headers: &mut HeaderMap, credentials: &[HeaderName], trusts_peer: bool) {
+    let has_underscore = |name: &HeaderName| name.as_str().contains('_');
+    if !headers.keys().any(has_underscore) && !credentials.iter().any(has_underscore) {
         return;
     }
-    let others: Vec<HeaderName> = headers
-        .keys()
-        .filter(|name| name.as_str().contains('_'))
-        .filter(|name| is_protected(&name.as_str().replace('_', "-"), headers, trusts_peer))
-        .cloned()
-        .collect();
-    for name in others {
+    let is_other = |name: &&HeaderName| {
+        let spelled = hyphenated(name);
+        let is_credential = credentials.iter().any(|field| hyphenated(field) == spelled);
+        is_credential || (has_underscore(name) && is_protected(&spelled, headers, trusts_peer))
+    };
+    let others = headers.keys().filter(|name| !credentials.contains(name)).filter(is_other);
+    for name in others.cloned().collect::<Vec<_>>() {
         headers.remove(name);
     }
+}
+
+fn hyphenated(name: &HeaderName) -> String {
+    name.as_str().replace('_', "-")
 }
 
 /// True for fields that are not the caller's to write, and for those that this request has.
@@ -260,7 +267,7 @@ mod tests {
         let host = HeaderValue::from_static("api.example.com");
         let peer = ForwardingPeer { address: Some("2001:db8::1".parse().unwrap()), text: None };
         let edits = HeaderEdits::default();
-        let style = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &edits };
+        let style = HeadStyle { forwarded: style, trace: TraceStyle::Pass, edits: &edits, credentials: &[] };
         rebuild_head(&mut headers, &style, &ForwardedFor { peer, trusts_peer, host: Some(&host), is_tls: true });
         shown(&headers)
     }
@@ -297,7 +304,11 @@ mod tests {
             ("content_length", "5"),
             ("x_team", "theirs"),
             ("x_own", "1"),
+            ("x_api_key", "another's"),
+            ("x_token", "shown"),
+            ("x-token", "another's"),
         ]);
+        let credentials = [HeaderName::from_static("x-api-key"), HeaderName::from_static("x_token")];
         let set = vec![
             (HeaderName::from_static("x-team"), HeaderValue::from_static("ours")),
             (HeaderName::from_static("x-rewrite-url"), HeaderValue::from_static("/ours")),
@@ -305,11 +316,17 @@ mod tests {
         let peer = ForwardingPeer::default();
         let forwarded = ForwardedFor { peer, trusts_peer: true, host: None, is_tls: false };
         let edits = HeaderEdits { set, ..HeaderEdits::default() };
-        let style = HeadStyle { forwarded: ForwardedStyle::Off, trace: TraceStyle::Pass, edits: &edits };
+        let style = HeadStyle {
+            forwarded: ForwardedStyle::Off,
+            trace: TraceStyle::Pass,
+            edits: &edits,
+            credentials: &credentials,
+        };
         rebuild_head(&mut headers, &style, &forwarded);
         let mut left: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
-        assert_eq!(left, ["x-rewrite-url", "x-team", "x_own"], "a route may set what a caller may not");
+        let expected = ["x-rewrite-url", "x-team", "x_own", "x_token"];
+        assert_eq!(left, expected, "a route may set what a caller may not");
     }
 
     #[test]

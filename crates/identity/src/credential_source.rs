@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::header::{AUTHORIZATION, COOKIE};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Evidence;
 
@@ -73,15 +73,22 @@ fn query<'a>(query: &'a str, name: &str) -> Presented<'a> {
     only(values.map(|(_, value)| value))
 }
 
+/// Read as bytes: what another cookie holds must not hide the one that is looked for.
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Presented<'a> {
-    let fields = headers.get_all(COOKIE).iter().filter_map(|field| field.to_str().ok());
-    let pairs = fields.flat_map(|field| field.split(';')).filter_map(|pair| pair.split_once('='));
-    let values = pairs.filter(|(found, _)| found.trim_ascii() == name).map(|(_, value)| {
-        let value = value.trim_ascii();
-        let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-        Cow::Borrowed(inner.unwrap_or(value))
+    let fields = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes);
+    let pairs = fields.flat_map(|field| field.split(|byte| *byte == b';')).filter_map(|pair| {
+        let (found, value) = pair.split_at_checked(pair.iter().position(|byte| *byte == b'=')?)?;
+        Some((found.trim_ascii(), value.get(1..)?.trim_ascii()))
     });
-    only(values)
+    let mut values = pairs.filter(|(found, _)| *found == name.as_bytes()).map(|(_, value)| {
+        let inner = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+        inner.unwrap_or(value)
+    });
+    match (values.next().map(std::str::from_utf8), values.next()) {
+        (None, _) => Presented::Nothing,
+        (Some(Ok(value)), None) => one(Cow::Borrowed(value)),
+        (Some(Err(_)), None) | (Some(_), Some(_)) => Presented::Malformed,
+    }
 }
 
 fn only<'a>(mut values: impl Iterator<Item = Cow<'a, str>>) -> Presented<'a> {
@@ -102,8 +109,6 @@ fn one(value: Cow<'_, str>) -> Presented<'_> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     type Fields<'a> = &'a [(&'a str, &'a [u8])];
@@ -171,7 +176,16 @@ mod tests {
             assert_eq!(find(&source, &[], query), expected, "{query}");
         }
         let source = CredentialSource::Cookie("key".to_owned());
-        let cases: [(Fields<'_>, &str); 4] = [
+        let cases: [(Fields<'_>, &str); 12] = [
+            // Bytes beyond ASCII, in other cookies and in this one.
+            (&[("cookie", b"key=abc; a=\xff")], "=abc"),
+            (&[("cookie", "name=Zo\u{eb}; key=abc".as_bytes())], "=abc"),
+            (&[("cookie", b"\xff; key=abc; =")], "=abc"),
+            (&[("cookie", b"key=\xff")], "malformed"),
+            (&[("cookie", b"key=\xff"), ("cookie", b"key=abc")], "malformed"),
+            (&[("cookie", b"key=abc"), ("cookie", b"a=\xff; key=\xff")], "malformed"),
+            (&[("cookie", b"key=abc; key=")], "malformed"),
+            (&[("cookie", "key=\u{e4}".as_bytes())], "malformed"),
             (&[("cookie", b"a=b; key=abc")], "=abc"),
             (&[("cookie", b"a=b"), ("cookie", b"key=\"abc\"")], "=abc"),
             (&[("cookie", b"key=a; key=b")], "malformed"),

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use http::HeaderName;
 use smallvec::SmallVec;
 use tollgate_core::{Clock, Time};
 
@@ -44,6 +45,7 @@ pub struct Identifier {
     on_unknown: OnUnproven,
     on_missing: OnUnproven,
     challenges: &'static [&'static str],
+    credential_fields: Vec<HeaderName>,
     clock: Arc<dyn Clock>,
     throttle: Option<Arc<dyn AttemptThrottle>>,
 }
@@ -81,6 +83,7 @@ impl Identifier {
             on_unknown: spec.on_unknown,
             on_missing: spec.on_missing,
             challenges: challenges(&spec.proofs),
+            credential_fields: spec.proofs.iter().filter_map(credential_field).cloned().collect(),
             clock: context.clock,
             throttle: context.throttle,
         })
@@ -96,6 +99,11 @@ impl Identifier {
     /// True if the connection's other end is a trusted proxy.
     pub fn is_trusted_proxy(&self, peer: Option<IpAddr>) -> bool {
         self.trust.is_trusted(peer)
+    }
+
+    /// The header fields in which callers show keys and tokens.
+    pub fn credential_fields(&self) -> &[HeaderName] {
+        &self.credential_fields
     }
 
     /// Who is asking: the first proof that holds counts. Without one the caller is its address, or is refused.
@@ -164,6 +172,18 @@ impl Identifier {
 impl fmt::Debug for Identifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identifier").field("trust", &self.trust).finish_non_exhaustive()
+    }
+}
+
+fn credential_field(proof: &ProofSpec) -> Option<&HeaderName> {
+    let source = match proof {
+        ProofSpec::ApiKey(spec) => &spec.source,
+        ProofSpec::Jwt(spec) => &spec.source,
+        ProofSpec::Basic(_) | ProofSpec::Certificate(_) => return None,
+    };
+    match source {
+        CredentialSource::Header(name) => Some(name),
+        CredentialSource::Query(_) | CredentialSource::Cookie(_) => None,
     }
 }
 

@@ -46,7 +46,7 @@ pub use key::KeyBy;
 pub use lint::{lint, lint_rule, lint_text};
 pub use nearest::nearest;
 pub use normalize::Normalize;
-pub use path::{Endpoint, EscapedSlash, PathCase, PathError, canonical_path, has_dot_segment};
+pub use path::{Endpoint, EscapedSlash, PathCase, PathError, canonical_path, forwarded_path, has_dot_segment};
 pub use pattern::{Matcher, Pattern};
 pub use position::SourcePosition;
 pub use problem::{Problem, Severity};

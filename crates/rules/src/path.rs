@@ -1,8 +1,9 @@
 //! Canonical paths: `/login`, `//login` and `/%6Cogin` match the same rule and charge the same bucket.
 //!
-//! Strict RFC 3986 normalisation: a path that servers could read differently is rejected (RELIABILITY 3.4). Therefore
-//! `..` above the root is an error: honest clients do not send it, and servers disagree on whether to clamp it. The
-//! result is idempotent, and borrowed if nothing changes.
+//! RFC 3986 normalisation, and beyond it one spelling of every character that may stand in a segment: nearly all servers
+//! undo all escapes, so `/users/%40me` is `/users/@me` (decision 240). A path that servers could read
+//! differently is rejected (RELIABILITY 3.4). Therefore `..` above the root is an error: honest clients do not send it,
+//! and servers disagree on whether to clamp it. The result is idempotent, and borrowed if nothing changes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -46,6 +47,8 @@ pub enum PathError {
     AboveRoot,
     /// Has a `.` or `..` segment, where a router may take it for a name ([`has_dot_segment`]).
     DotSegment,
+    /// Has a `;`, which begins a parameter for some servers.
+    Parameter,
     /// The word before the path is not a method.
     BadMethod,
 }
@@ -73,6 +76,7 @@ impl PathError {
             Self::NotUtf8 => "path_not_utf8",
             Self::AboveRoot => "path_above_root",
             Self::DotSegment => "path_dot_segment",
+            Self::Parameter => "path_parameter",
             Self::BadMethod => "bad_method",
         }
     }
@@ -84,6 +88,7 @@ impl fmt::Display for PathError {
             Self::TooLong => "the path is longer than 8192 bytes",
             Self::NotAbsolute => "the path does not start with `/`",
             Self::DotSegment => "the path has a dot segment, which servers read differently",
+            Self::Parameter => "the path has a `;`, which servers read differently",
             Self::EscapedSlash => "the path has an escaped slash or a backslash, which servers read differently",
             Self::BadEscape => "the path has a `%` without two hexadecimal digits",
             Self::Control => "the path has a control character",
@@ -104,6 +109,31 @@ pub const METHOD_BYTES_MAX: usize = 32;
 
 /// The canonical form of a request path; query and fragment are cut.
 pub fn canonical_path(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, str>, PathError> {
+    canonical(raw, escaped_slash, PathReader::Rules)
+}
+
+/// The canonical form for a server: `+` and `*` stay as the caller wrote them.
+pub fn forwarded_path(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, str>, PathError> {
+    canonical(raw, escaped_slash, PathReader::Server)
+}
+
+/// The canonical form of a pattern for paths, in which `*` stays as it is: a star that is meant is written `%2A`.
+pub(crate) fn canonical_pattern(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, str>, PathError> {
+    canonical(raw, escaped_slash, PathReader::Pattern)
+}
+
+/// Where a canonical path is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PathReader {
+    /// By rules and routes, as the path of a request.
+    Rules,
+    /// By rules and routes, as a pattern.
+    Pattern,
+    /// By the server behind the gateway.
+    Server,
+}
+
+fn canonical(raw: &str, escaped_slash: EscapedSlash, reader: PathReader) -> Result<Cow<'_, str>, PathError> {
     if is_plain(raw.as_bytes()) && raw.len() <= PATH_BYTES_MAX {
         return Ok(Cow::Borrowed(raw));
     }
@@ -114,10 +144,10 @@ pub fn canonical_path(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, 
     if !path.starts_with('/') {
         return Err(PathError::NotAbsolute);
     }
-    if is_canonical(path.as_bytes(), escaped_slash) {
+    if is_canonical(path.as_bytes(), escaped_slash, reader) {
         return Ok(Cow::Borrowed(path));
     }
-    let canonical = rewrite(path, escaped_slash)?;
+    let canonical = rewrite(path, escaped_slash, reader)?;
     if canonical.len() > PATH_BYTES_MAX {
         return Err(PathError::TooLong);
     }
@@ -173,7 +203,7 @@ fn is_plain(path: &[u8]) -> bool {
 
 /// Whether the path is canonical. May be `false` for a canonical path with escapes beyond ASCII, which [`rewrite`] then
 /// leaves unchanged.
-fn is_canonical(path: &[u8], escaped_slash: EscapedSlash) -> bool {
+fn is_canonical(path: &[u8], escaped_slash: EscapedSlash, reader: PathReader) -> bool {
     let mut rest = path.iter();
     // Bytes since the last slash, and whether all of them are dots.
     let (mut length, mut dots) = (0_usize, true);
@@ -190,15 +220,16 @@ fn is_canonical(path: &[u8], escaped_slash: EscapedSlash) -> bool {
             b'%' => {
                 let (Some(&high), Some(&low)) = (rest.next(), rest.next()) else { return false };
                 let upper = |digit: u8| matches!(digit, b'0'..=b'9' | b'A'..=b'F');
-                let kept =
-                    upper(high) && upper(low) && unescape(high, low).is_some_and(|byte| stays(byte, escaped_slash));
+                let kept = upper(high)
+                    && upper(low)
+                    && unescape(high, low).is_some_and(|byte| stays(byte, escaped_slash, reader));
                 if !kept {
                     return false;
                 }
                 dots = false;
             }
             b'.' => {}
-            _ if is_pchar(byte) => dots = false,
+            _ if spelling_of(byte, reader) != ByteSpelling::Escaped => dots = false,
             _ => return false,
         }
         length += 1;
@@ -207,17 +238,17 @@ fn is_canonical(path: &[u8], escaped_slash: EscapedSlash) -> bool {
 }
 
 /// Whether an escaped ASCII byte stays escaped.
-fn stays(byte: u8, escaped_slash: EscapedSlash) -> bool {
+fn stays(byte: u8, escaped_slash: EscapedSlash, reader: PathReader) -> bool {
     match byte {
         b'/' | b'\\' => escaped_slash == EscapedSlash::Keep,
-        _ => matches!(byte, 0x20..=0x7e) && !is_unreserved(byte),
+        _ => matches!(byte, 0x20..=0x7e) && spelling_of(byte, reader) != ByteSpelling::Plain,
     }
 }
 
-fn rewrite(path: &str, escaped_slash: EscapedSlash) -> Result<String, PathError> {
+fn rewrite(path: &str, escaped_slash: EscapedSlash, reader: PathReader) -> Result<String, PathError> {
     let mut canonical = String::with_capacity(path.len() + 8);
     for raw in path.split('/') {
-        let segment = rewrite_segment(raw, escaped_slash)?;
+        let segment = rewrite_segment(raw, escaped_slash, reader)?;
         match segment.as_str() {
             "" | "." => {}
             ".." => {
@@ -236,7 +267,7 @@ fn rewrite(path: &str, escaped_slash: EscapedSlash) -> Result<String, PathError>
     Ok(canonical)
 }
 
-fn rewrite_segment(raw: &str, escaped_slash: EscapedSlash) -> Result<String, PathError> {
+fn rewrite_segment(raw: &str, escaped_slash: EscapedSlash, reader: PathReader) -> Result<String, PathError> {
     let mut segment = String::with_capacity(raw.len());
     let mut decoded = Vec::with_capacity(raw.len());
     let mut bytes = raw.bytes();
@@ -253,7 +284,12 @@ fn rewrite_segment(raw: &str, escaped_slash: EscapedSlash) -> Result<String, Pat
         if slash && escaped_slash == EscapedSlash::Reject {
             return Err(PathError::EscapedSlash);
         }
-        if is_unreserved(byte) || (!escaped && is_pchar(byte)) {
+        let stays_plain = match spelling_of(byte, reader) {
+            ByteSpelling::Plain => true,
+            ByteSpelling::AsWritten => !escaped,
+            ByteSpelling::Escaped => false,
+        };
+        if stays_plain {
             segment.push(char::from(byte));
         } else {
             segment.push('%');
@@ -294,9 +330,33 @@ const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// RFC 3986, 3.3: allowed in a segment without an escape.
-fn is_pchar(byte: u8) -> bool {
-    is_unreserved(byte) || matches!(byte, b'!' | b'$' | b'&'..=b',' | b';' | b'=' | b':' | b'@')
+/// How a byte is written in a canonical path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ByteSpelling {
+    /// As itself: escapes of it are undone.
+    Plain,
+    /// As an escape, even if it was not.
+    Escaped,
+    /// Plain or escaped, as it was: the two may differ in meaning.
+    AsWritten,
+}
+
+/// The one spelling of a byte. RFC 3986, 3.3 allows more bytes in a segment than the unreserved ones, and servers that
+/// undo escapes take both spellings for the same.
+fn spelling_of(byte: u8, reader: PathReader) -> ByteSpelling {
+    match byte {
+        _ if is_unreserved(byte) => ByteSpelling::Plain,
+        b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b',' | b'=' | b':' | b'@' => ByteSpelling::Plain,
+        // Begins a parameter, or is a letter.
+        b';' => ByteSpelling::AsWritten,
+        // One letter for rules. Some servers take the plain one for a space.
+        b'+' if reader == PathReader::Server => ByteSpelling::AsWritten,
+        b'+' => ByteSpelling::Plain,
+        // A wildcard of patterns, so a letter of paths has to be told from it.
+        b'*' if reader == PathReader::Rules => ByteSpelling::Escaped,
+        b'*' => ByteSpelling::AsWritten,
+        _ => ByteSpelling::Escaped,
+    }
 }
 
 #[cfg(test)]

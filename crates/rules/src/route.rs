@@ -1,13 +1,13 @@
 //! Path patterns: literal segments, `{id}` for exactly one segment, `*` for anything including slashes.
 //!
 //! A pattern is split at the first segment with a `*`: the segments before it can be looked up in a trie, the rest is
-//! its [`Tail`]. Patterns are made canonical like paths, so `//login` in a rule is `/login`.
+//! its [`Tail`]. Patterns are made canonical like paths, so `//login` in a rule is `/login`; a star that is meant is `%2A`.
 
 mod glob;
 
 use std::borrow::Cow;
 
-use crate::path::{EscapedSlash, PathCase, PathError, canonical_path};
+use crate::path::{EscapedSlash, PathCase, PathError, canonical_pattern};
 use crate::problem::{ParseError, quote};
 pub use glob::PathGlob;
 
@@ -171,7 +171,7 @@ fn check(text: &str) -> Result<(), ParseError> {
 }
 
 fn canonical(path: &str, written: &str, escaped_slash: EscapedSlash) -> Result<String, ParseError> {
-    canonical_path(path, escaped_slash).map(Cow::into_owned).map_err(|error| {
+    canonical_pattern(path, escaped_slash).map(Cow::into_owned).map_err(|error| {
         let help = match error {
             PathError::EscapedSlash => "no request can have it, unless `escaped_slash: keep` is set",
             _ => "write the path as requests have it; `*` stands for anything, `{name}` for one segment",

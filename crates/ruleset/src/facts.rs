@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tollgate_core::{Attribute, LimitError, Request, Secret, Time};
 use tollgate_rules::address::{IpKey, parse_ip};
 use tollgate_rules::nearest;
-use tollgate_rules::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
+use tollgate_rules::path::{Endpoint, PATH_BYTES_MAX, PathError, canonical_path};
 use tollgate_rules::spec;
 
 use super::CompiledNamespace;
@@ -244,7 +244,10 @@ impl<'a> RequestFacts<'a> {
     fn offer(&mut self, id: AttrId, name: &str, value: &'a str) -> Result<(), RequestError> {
         let most = if id == AttrId::ENDPOINT { PATH_BYTES_MAX + 64 } else { VALUE_BYTES_MAX };
         if value.len() > most {
-            return Err(RequestError::too_long(name, most));
+            return Err(match id {
+                AttrId::ENDPOINT => RequestError::bad_endpoint(PathError::TooLong),
+                _ => RequestError::too_long(name, most),
+            });
         }
         if let Some(entry @ None) = self.values.get_mut(id.index()) {
             *entry = Some(value);
@@ -284,8 +287,7 @@ impl<'a> RequestFacts<'a> {
             self.endpoint = self.endpoint_of_parts(namespace);
             return Ok(());
         };
-        let endpoint = Endpoint::parse(text, namespace.escaped_slash)
-            .map_err(|error| RequestError::new(error.code(), "endpoint", error.to_string()))?;
+        let endpoint = Endpoint::parse(text, namespace.escaped_slash).map_err(RequestError::bad_endpoint)?;
         self.endpoint = Some(endpoint);
         Ok(())
     }
@@ -334,6 +336,11 @@ impl RequestError {
 
     pub(super) fn too_many_attributes() -> RequestError {
         RequestError::new("too_many_attributes", "attributes", format!("use at most {CUSTOM_MAX}"))
+    }
+
+    /// Method or path are malformed. Clients recognise that by the code, so that a path that is too long has one of paths.
+    pub(super) fn bad_endpoint(error: PathError) -> RequestError {
+        RequestError::new(error.code(), "endpoint", error.to_string())
     }
 
     pub(super) fn too_long(name: &str, most: usize) -> RequestError {

@@ -187,7 +187,12 @@ fn globs_keep_paths_apart_and_named_methods_count() {
 fn unreadable_requests_are_errors_with_a_code_and_a_field() {
     let set = set("rules: [{ key_by: ip, limit: { requests: 1, window: 1s } }]");
     let long = "x".repeat(5000);
-    let cases: [(Request<'_>, &str, &str); 5] = [
+    let [above_path, above_text] = [8_193, 9_000].map(|length| format!("GET /{}", "x".repeat(length - 1)));
+    let query = format!("GET /?{}", "x".repeat(9_000));
+    let cases: [(Request<'_>, &str, &str); 8] = [
+        (Request::new().with(Attribute::Endpoint, &above_path), "path_too_long", "endpoint"),
+        (Request::new().with(Attribute::Endpoint, &above_text), "path_too_long", "endpoint"),
+        (Request::new().with(Attribute::Endpoint, &query), "path_too_long", "endpoint"),
         (Request::new().with(Attribute::Ip, "010.0.0.1"), "bad_address", "ip"),
         (Request::new().with(Attribute::Endpoint, "/a%2Fb"), "path_escaped_slash", "endpoint"),
         (Request::new().with(Attribute::Endpoint, "get /a"), "bad_method", "endpoint"),

@@ -12,6 +12,7 @@ from typing import Any, Callable, List, Tuple
 from unittest import mock
 
 from tollgate import Client, Decision, InvalidPath, Refused, Unavailable
+from tollgate.request import RequestFields
 
 from .fake_server import ALLOWED, FakeServer, answering, closing_after_one, cutting, halted, response
 
@@ -133,6 +134,31 @@ class ClientTest(unittest.TestCase):
                 self.client(server).settle("tgr_x", 1)
         with FakeServer(cutting) as server, self.assertRaises(Unavailable):
             self.client(server).settle("tgr_x", 1)
+
+    def test_what_the_server_cannot_read_is_not_sent(self) -> None:
+        requests: List[Tuple[RequestFields, str]] = [
+            ({"endpoint": "GET /" + "a" * 8192}, "path_too_long"),
+            ({"endpoint": "GET /" + "é" * 4096}, "path_too_long"),
+            ({"user_id": "a" * 4097}, "value_too_long"),
+            ({"attributes": {"region": "€" * 1366}}, "value_too_long"),
+            ({"user_id": "\ud800"}, "bad_text"),
+        ]
+        with FakeServer(answering(response())) as server, self.client(server) as client:
+            for fields, code in requests:
+                with self.assertRaises(InvalidPath) as raised:
+                    client.check(**fields)
+                self.assertEqual(raised.exception.code, code)
+            self.assertEqual(len(server.requests), 0)
+            readable: RequestFields = {"ip": "::1"}
+            batch = client.check_batch([requests[4][0], requests[0][0]])
+            self.assertEqual([isinstance(result, InvalidPath) for result in batch], [True, True])
+            self.assertEqual(len(server.requests), 0)
+            client.check_batch([requests[4][0], readable])
+            self.assertTrue(server.requests[0].endswith(b'{"requests":[{"ip":"::1"}]}'))
+            client.check(endpoint="GET /" + "a" * 8191 + "?" + "b" * 50, user_id="€" * 1365)
+        too_large = response(b"too large", "413 Content Too Large")
+        with FakeServer(answering(too_large)) as server, self.assertRaises(InvalidPath):
+            self.check(server)
 
     def test_a_thousand_threads_share_a_bounded_number_of_connections(self) -> None:
         with FakeServer(answering(response())) as server:

@@ -13,6 +13,7 @@ import threading
 from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 from urllib.parse import urlencode
 
+from .bounds import unreadable
 from .breaker import Breaker
 from .decision import Answer, Decision, from_members, problem, user_fields
 from .errors import CircuitOpen, InvalidPath, PoolExhausted, Refused, TollgateError, Unavailable
@@ -26,8 +27,8 @@ from .wire import HttpRequest, HttpResponse, MalformedResponse
 _LOG = logging.getLogger("tollgate")
 _LOG_EVERY_NS = 10 * 10**9
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-# Codes of a request whose endpoint, method or path, a user of the application sent.
-_PATH_CODES = ("path_", "bad_method")
+# Codes of a text that a user of the application sent: the path, the method, or a value that identifies the user.
+_CALLER_CODES = ("path_", "bad_method", "value_too_long", "bad_text")
 
 T = TypeVar("T")
 Steps = Generator[HttpRequest, HttpResponse, T]
@@ -60,6 +61,13 @@ class Calls:
 
     def check_batch(self, requests: Sequence[RequestFields]) -> Steps[List[Union[Decision, Refused]]]:
         """Decisions in the same order. A request whose path is malformed has its error in its place."""
+        # What the server cannot read would make the whole batch unreadable.
+        malformed = [unreadable(fields) for fields in requests]
+        readable = [fields for fields, error in zip(requests, malformed) if error is None]
+        results = iter((yield from self._check_readable(readable)))
+        return [next(results) if error is None else error for error in malformed]
+
+    def _check_readable(self, requests: Sequence[RequestFields]) -> Steps[List[Union[Decision, Refused]]]:
         if not requests:
             return []
         try:
@@ -105,6 +113,9 @@ class Calls:
             self._fallback.reset_after_fork()
 
     def _decide(self, path: str, fields: RequestFields, for_user: bool = False) -> Steps[Decision]:
+        malformed = unreadable(fields)
+        if malformed is not None:
+            raise malformed
         try:
             response = yield from self._exchange(self._post(path, fields))
             return _read_decision(response, for_user)
@@ -204,6 +215,8 @@ def _object(response: HttpResponse) -> Dict[str, Any]:
     except (ValueError, RecursionError):
         members = None
     if not isinstance(members, dict):
+        if response.status == 413:  # by a proxy
+            raise InvalidPath(413, "body_too_large", "the request is longer than the server reads")
         raise MalformedResponse(f"the answer with status {response.status} is not a JSON object")
     return members
 
@@ -254,5 +267,5 @@ def _refused(status: int, members: Members) -> TollgateError:
     if status == 200:
         return MalformedResponse("the answer is not a decision")
     code = text("code") or "unknown"
-    is_path = status == 400 and code.startswith(_PATH_CODES)
-    return (InvalidPath if is_path else Refused)(status, code, text("detail"), text("field") or None)
+    by_caller = status == 413 or (status == 400 and (code.startswith(_CALLER_CODES) or text("field") == "endpoint"))
+    return (InvalidPath if by_caller else Refused)(status, code, text("detail"), text("field") or None)

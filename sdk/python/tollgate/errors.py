@@ -37,7 +37,8 @@ class Refused(TollgateError):
 
 
 class InvalidPath(Refused):
-    """The endpoint has a method or a path that servers could read differently. Never pass such a request on."""
+    """The application's caller sent a path or a method that servers could read differently, or a text that the server
+    cannot read, mostly because it is too long. Answer 400, and never pass such a request on."""
 
 
 class RateLimited(TollgateError):

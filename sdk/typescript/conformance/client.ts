@@ -12,7 +12,10 @@ const slots = new Map<string, Slot>();
 
 const CALLS: Record<string, (line: Line) => unknown> = {
   check: (line) => client.check(toCamel(line.request)),
-  check_batch: async (line) => ({ results: await client.checkBatch(line.requests.map(toCamel)) }),
+  check_batch: async (line) => {
+    const results = await client.checkBatch(line.requests.map(toCamel));
+    return { results: results.map((result) => (result instanceof TollgateError ? { error: result.code } : result)) };
+  },
   reserve: (line) => client.reserve(toCamel(line.request)),
   extend: (line) => client.extend(line.reservation, line.costs),
   settle: (line) => client.settle(line.reservation, line.costs),

@@ -1,3 +1,4 @@
+import { unreadable } from "./bounds.js";
 import { CircuitBreaker } from "./breaker.js";
 import { type Clock, systemClock } from "./clock.js";
 import { TollgateError } from "./errors.js";
@@ -40,22 +41,33 @@ export class Tollgate {
     this.policy = new FailPolicy(settings, this.clock);
   }
 
-  /** One decision. Throws only for a malformed path or method, and for costs that are no whole numbers. */
+  /** One decision. Throws only for what its caller sent malformed (`TollgateError.malformedEndpoint`), and for costs that are no whole numbers. */
   async check(request: CheckRequest): Promise<Decision> {
     return (await this.decide("/v1/check", request)).decision;
   }
 
-  /** Decisions in the order of the requests; one call. */
-  async checkBatch(requests: readonly CheckRequest[]): Promise<Decision[]> {
+  /** Decisions in the order of the requests; one call. A malformed request has its error in its place, and may not pass. */
+  async checkBatch(requests: readonly CheckRequest[]): Promise<(Decision | TollgateError)[]> {
+    // What the server cannot read would make the whole batch unreadable.
+    const malformed = requests.map(unreadable);
+    const readable = requests.filter((_, index) => malformed[index] === undefined);
+    const results = await this.checkReadable(readable);
+    return malformed.map((error) => error ?? (results.shift() as Decision | TollgateError));
+  }
+
+  private async checkReadable(requests: readonly CheckRequest[]): Promise<(Decision | TollgateError)[]> {
     if (requests.length === 0) return [];
     const asked = await this.ask("/v1/check/batch", { requests: requests.map(toWire) }, isBatch(requests.length));
     if ("error" in asked) {
+      if (asked.error.malformedEndpoint) throw asked.error;
       this.policy.report(asked.error);
       return requests.map((request) => this.policy.decide(request));
     }
     return (asked.json["results"] as Record<string, unknown>[]).map((result, index) => {
       if (typeof result["allowed"] === "boolean") return fromWire(result) as Decision;
-      this.policy.report(new TollgateError(String(result["code"]), String(result["detail"]), 400));
+      const error = problem(result, 400);
+      if (error.malformedEndpoint) return error;
+      this.policy.report(error);
       return this.policy.decide(requests[index] ?? {});
     });
   }
@@ -91,6 +103,8 @@ export class Tollgate {
 
   /** For middleware: the decision, and the answer as the server wrote it for the caller (none if the policy decided). */
   async decide(path: string, request: CheckRequest): Promise<{ decision: Reservation & { slot?: string }; answer: Answer | undefined }> {
+    const malformed = unreadable(request);
+    if (malformed !== undefined) throw malformed;
     const asked = await this.ask(path, toWire(request), isDecision);
     if (!("error" in asked)) return { decision: fromWire(asked.json) as Reservation, answer: asked.answer };
     if (asked.error.malformedEndpoint) throw asked.error;
@@ -145,7 +159,12 @@ function isBatch(length: number): (json: Record<string, unknown>) => boolean {
 }
 
 function refusedCall(answer: Answer): TollgateError {
-  const { code, detail } = answer.json ?? {};
-  if (typeof code === "string") return new TollgateError(code, String(detail ?? code), answer.status);
+  if (typeof answer.json?.["code"] === "string") return problem(answer.json, answer.status);
+  if (answer.status === 413) return new TollgateError("body_too_large", "the request is longer than the server reads", 413); // by a proxy
   return new TollgateError("unreadable", `an answer of status ${answer.status} that is no decision`, answer.status);
+}
+
+function problem(json: Record<string, unknown>, status: number): TollgateError {
+  const { code, detail, field } = json;
+  return new TollgateError(String(code), String(detail ?? code), status, undefined, typeof field === "string" ? field : undefined);
 }

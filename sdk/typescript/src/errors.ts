@@ -9,13 +9,20 @@ export class TollgateError extends Error {
     /** The status of the answer, if there was one. */
     readonly status?: number,
     cause?: unknown,
+    /** The field of the request that is wrong, if it is one. */
+    readonly field?: string,
   ) {
     super(message, cause === undefined ? undefined : { cause });
   }
 
-  /** The caller's path or method is malformed: nothing that a retry or another server would change. */
+  /**
+   * A text that the application's caller sent is malformed, or longer than the server reads: the path, the method, or a value that
+   * identifies the caller. Nothing that a retry or another server would change: answer 400, and never pass such a request on.
+   */
   get malformedEndpoint(): boolean {
-    return this.status === 400 && (this.code.startsWith("path_") || this.code === "bad_method");
+    if (this.status === 413) return true;
+    if (this.status !== 400) return false;
+    return this.field === "endpoint" || this.code.startsWith("path_") || ["bad_method", "value_too_long", "bad_text"].includes(this.code);
   }
 
   /** The server is in trouble, as opposed to an answer about this one request. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Tollgate, TollgateError } from "tollgate";
+import { type CheckRequest, type Decision, Tollgate, TollgateError } from "tollgate";
 import { FakeClock, fakeFetch, json, refused } from "./fakes.js";
 
 const ALLOWED = { allowed: true, limit: 3, remaining: 2, reset_at: 5, retry_after: null, retry_after_ms: null, rule: "a", mode: "store" };
@@ -95,14 +95,45 @@ test("the cause goes to the hook each time, and to the log once in ten seconds",
   assert.equal(lines.length, 2);
 });
 
-test("a batch keeps its order, and an item without a decision gets that of the policy", async () => {
-  const { fetch } = fakeFetch(json({ results: [ALLOWED, { status: 400, code: "bad_address", detail: "no" }] }));
+test("a batch keeps its order, and an item without a decision gets that of the policy, unless it is malformed", async () => {
+  const outcome = (result: Decision | TollgateError) => (result instanceof TollgateError ? result.code : result.mode);
+  const malformed = { status: 400, code: "path_too_long", field: "endpoint", detail: "no" };
+  const { fetch } = fakeFetch(json({ results: [ALLOWED, { status: 400, code: "bad_address", detail: "no" }, malformed] }));
   const client = new Tollgate({ ...quiet, onError: "closed", fetch, clock: new FakeClock() });
-  const modes = (await client.checkBatch([{ ip: "::1" }, { ip: "x" }])).map((decision) => decision.mode);
-  assert.deepEqual(modes, ["store", "closed"]);
+  const results = await client.checkBatch([{ ip: "::1" }, { ip: "x" }, { endpoint: "/" }]);
+  assert.deepEqual(results.map(outcome), ["store", "closed", "path_too_long"]);
   const short = new Tollgate({ ...quiet, fetch: fakeFetch(json({ results: [ALLOWED] })).fetch, clock: new FakeClock() });
-  assert.deepEqual((await short.checkBatch([{ ip: "::1" }, { ip: "::2" }])).map((decision) => decision.mode), ["open", "open"]);
+  assert.deepEqual((await short.checkBatch([{ ip: "::1" }, { ip: "::2" }])).map(outcome), ["open", "open"]);
   assert.deepEqual(await short.checkBatch([]), []);
+});
+
+test("a malformed request of a batch has its error, and the others their decisions", async () => {
+  const { fetch, calls } = fakeFetch(json({ results: [ALLOWED, { ...ALLOWED, allowed: false }] }));
+  const client = new Tollgate({ ...quiet, fetch, clock: new FakeClock() });
+  const results = await client.checkBatch([{ userId: "\udc00" }, { ip: "::1" }, { endpoint: `/${"a".repeat(9000)}` }, { ip: "::2" }]);
+  const shown = results.map((result) => (result instanceof TollgateError ? result.code : result.allowed));
+  assert.deepEqual(shown, ["bad_text", true, "path_too_long", false]);
+  assert.deepEqual(JSON.parse(String(calls[0]?.init.body)), { requests: [{ ip: "::1" }, { ip: "::2" }] });
+});
+
+test("what the server cannot read is no reason to let a request pass, and is not sent", async () => {
+  const { fetch, calls } = fakeFetch(json(ALLOWED));
+  const client = new Tollgate({ ...quiet, fetch, clock: new FakeClock() });
+  const requests: [CheckRequest, string][] = [
+    [{ endpoint: `GET /${"a".repeat(8192)}` }, "path_too_long"],
+    [{ endpoint: `GET /${"é".repeat(4096)}` }, "path_too_long"],
+    [{ userId: "a".repeat(4097) }, "value_too_long"],
+    [{ userId: "€".repeat(1366) }, "value_too_long"],
+    [{ attributes: { region: "a".repeat(4097) } }, "value_too_long"],
+    [{ userId: "\ud800" }, "bad_text"],
+  ];
+  for (const [request, code] of requests) {
+    await assert.rejects(client.check(request), (error: unknown) => error instanceof TollgateError && error.malformedEndpoint && error.code === code);
+  }
+  assert.equal(calls.length, 0);
+  await client.check({ endpoint: `GET /${"a".repeat(8191)}?${"b".repeat(50)}`, userId: "€".repeat(1365) });
+  const proxied = new Tollgate({ ...quiet, fetch: fakeFetch(new Response("too large", { status: 413 })).fetch, clock: new FakeClock() });
+  await assert.rejects(proxied.check({ ip: "::1" }), (error: unknown) => error instanceof TollgateError && error.malformedEndpoint);
 });
 
 test("what the fail policy cannot decide is an error with the server's code", async () => {

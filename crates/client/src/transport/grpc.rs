@@ -19,7 +19,7 @@ use super::{DecisionAnswer, ServerAnswer, ServerCall};
 use crate::client_url::ClientUrl;
 use crate::config::{ClientConfig, ClientConfigError};
 use crate::decision::mode_of;
-use crate::failure::{CallError, Outage, OutageKind, RequestRejected};
+use crate::failure::{BODY_TOO_LARGE, CallError, Outage, OutageKind, RequestRejected};
 use crate::reservation::RemoteSettlement;
 use crate::{RemoteDecision, RuleResult, Span};
 
@@ -205,6 +205,11 @@ fn failure(status: &Status) -> CallError {
         }
         Code::FailedPrecondition => CallError::Rejected(RequestRejected {
             code: if is_code { code.to_owned() } else { "replaced_receipt".to_owned() },
+            detail: status.message().to_owned(),
+        }),
+        // Only of messages that are too long: a refusal is a decision.
+        Code::ResourceExhausted => CallError::Rejected(RequestRejected {
+            code: BODY_TOO_LARGE.to_owned(),
             detail: status.message().to_owned(),
         }),
         Code::InvalidArgument | Code::Unimplemented => Outage::new(OutageKind::Rejected, status.message()).into(),

@@ -14,7 +14,7 @@ use super::connector::ServerConnector;
 use super::{HttpDecision, ServerAnswer, ServerCall, json};
 use crate::client_url::ClientUrl;
 use crate::config::{ClientConfig, ClientConfigError};
-use crate::failure::{CallError, Outage, OutageKind};
+use crate::failure::{BODY_TOO_LARGE, CallError, Outage, OutageKind, RequestRejected};
 use tollgate_core::Attribute;
 
 /// Longest answer that is read: a batch of a thousand decisions is shorter.
@@ -146,6 +146,11 @@ fn read(call: &ServerCall<'_>, status: StatusCode, fields: &HeaderMap, body: Byt
             Some(rejected) => CallError::Rejected(rejected),
             None => Outage::new(OutageKind::Status(status.as_u16()), "without a code").into(),
         },
+        // Also by a proxy: the caller of the application decides how much it sends.
+        StatusCode::PAYLOAD_TOO_LARGE => CallError::Rejected(RequestRejected {
+            code: BODY_TOO_LARGE.to_owned(),
+            detail: "the request is longer than the server reads".to_owned(),
+        }),
         status if status.is_success() => Outage::new(OutageKind::Unreadable, "it is no decision").into(),
         status => {
             let code = object.and_then(json::rejected).map_or_else(|| "no answer of Tollgate".to_owned(), |it| it.code);

@@ -4,6 +4,7 @@ mod connector;
 mod grpc;
 mod http;
 mod json;
+mod length;
 
 use ::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
@@ -118,7 +119,7 @@ impl Transport {
 }
 
 impl ServerCall<'_> {
-    /// Rejects what exists only for programs that embed the engine.
+    /// Rejects what exists only for programs that embed the engine, and what is longer than a server reads.
     fn check(&self) -> Result<(), CallError> {
         let requests = match self {
             ServerCall::Check { request, .. } | ServerCall::Reserve { request, .. } => std::slice::from_ref(*request),
@@ -129,12 +130,16 @@ impl ServerCall<'_> {
         let travels = |request: &Request<'_>| {
             matches!(request.purpose, Purpose::Consume | Purpose::Peek) && request.limit.is_none()
         };
-        match requests.iter().all(travels) {
-            true => Ok(()),
-            false => Err(CallError::Rejected(RequestRejected {
+        if !requests.iter().all(travels) {
+            return Err(CallError::Rejected(RequestRejected {
                 code: "unsupported".to_owned(),
                 detail: "reports, mentions and limits of the caller exist only in the embedded engine".to_owned(),
-            })),
+            }));
+        }
+        match self {
+            // The server says it of each item.
+            ServerCall::Batch(_) => Ok(()),
+            _ => requests.iter().try_for_each(length::check).map_err(CallError::Rejected),
         }
     }
 }

@@ -49,7 +49,7 @@ pub use priority::{PriorityCase, PriorityClass, PrioritySpec};
 pub use protection::ProtectionSpec;
 pub use read::{read, read_bytes};
 pub use refusals::{HtmlPage, RefusalBody, RefusalSpec};
-pub use route::{ForwardedStyle, RouteSpec, TraceStyle};
+pub use route::{ForwardedStyle, PathParameters, RouteSpec, TraceStyle};
 pub use unreachable::UnreachableRoute;
 pub use upstream::{Balance, HealthSpec, TimeoutSpec, UpstreamSpec};
 pub use upstream_url::{ServerScheme, UpstreamUrl};

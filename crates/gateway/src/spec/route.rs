@@ -35,6 +35,8 @@ pub struct RouteSpec {
     pub add_prefix: Option<String>,
     /// Whether escaped slashes are kept in forwarded paths or refused.
     pub escaped_slash: EscapedSlash,
+    /// What becomes of parameters in paths, `;name=value` at the end of a segment.
+    pub path_parameters: PathParameters,
     /// Whether a trailing slash is forwarded. Rules never see it.
     pub keep_trailing_slash: bool,
     /// Whether the caller's `Host` is forwarded, or that of the server is sent.
@@ -61,6 +63,19 @@ pub struct RouteSpec {
     pub traceparent: TraceStyle,
     /// What requests cost; one request each without it.
     pub cost: Option<Arc<CostSpec>>,
+}
+
+/// What becomes of parameters in paths. Servers disagree on `;`: Tomcat, Jetty and Spring find the handler without what
+/// follows it in a segment, most others take it for a letter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathParameters {
+    /// Such a request is refused.
+    #[default]
+    Reject,
+    /// They are removed: neither rules nor the server see them.
+    Strip,
+    /// They are letters of the path, for rules and for the server.
+    Keep,
 }
 
 /// How the server learns of the caller.
@@ -120,6 +135,7 @@ impl Default for RouteSpec {
             strip_prefix: None,
             add_prefix: None,
             escaped_slash: EscapedSlash::Reject,
+            path_parameters: PathParameters::default(),
             keep_trailing_slash: true,
             keep_host: true,
             forwarded: ForwardedStyle::default(),
@@ -153,6 +169,7 @@ const FIELDS: &[&str] = &[
     "add_prefix",
     "case",
     "escaped_slash",
+    "path_parameters",
     "trailing_slash",
     "host_header",
     "forwarded",
@@ -169,6 +186,8 @@ const FIELDS: &[&str] = &[
 ];
 const CASES: [(&str, PathCase); 2] = [("sensitive", PathCase::Sensitive), ("insensitive", PathCase::Insensitive)];
 const SLASHES: [(&str, EscapedSlash); 2] = [("reject", EscapedSlash::Reject), ("keep", EscapedSlash::Keep)];
+const PARAMETERS: [(&str, PathParameters); 3] =
+    [("reject", PathParameters::Reject), ("strip", PathParameters::Strip), ("keep", PathParameters::Keep)];
 const KEEP_OR_STRIP: [(&str, bool); 2] = [("keep", true), ("strip", false)];
 const HOST_HEADERS: [(&str, bool); 2] = [("keep", true), ("upstream", false)];
 const STYLES: [(&str, ForwardedStyle); 4] = [
@@ -222,6 +241,9 @@ pub(super) fn read_route(
         read.map_err(|error| problems.push(value.fault("bad-path", error))).ok()
     };
     (route.strip_prefix, route.add_prefix) = (prefix("strip_prefix"), prefix("add_prefix"));
+    if let Some(parameters) = fields.get("path_parameters").and_then(|value| value.choice(&PARAMETERS, problems)) {
+        route.path_parameters = parameters;
+    }
     if let Some(keep) = fields.get("trailing_slash").and_then(|value| value.choice(&KEEP_OR_STRIP, problems)) {
         route.keep_trailing_slash = keep;
     }
@@ -296,7 +318,7 @@ fn read_method(text: &str) -> Result<Method, ParseError> {
 /// A path of literal segments, without a slash at its end.
 fn read_prefix(text: &str) -> Result<String, ParseError> {
     let canonical = tollgate_rules::canonical_path(text, EscapedSlash::Reject);
-    match canonical.ok().filter(|path| !path.contains(['*', '{', '?'])) {
+    match canonical.ok().filter(|_| !text.contains(['*', '{', '?'])) {
         Some(path) => Ok(path.trim_end_matches('/').to_owned()),
         None => Err(ParseError::new(
             format!("{} is not a prefix of paths", quote(text)),

@@ -3,7 +3,7 @@
 use super::field::{FieldPath, FieldValue};
 use crate::endpoint::EndpointMatcher;
 use crate::key::{KeyBy, attribute_fault, is_attribute};
-use crate::path::{EscapedSlash, PathCase, canonical_path};
+use crate::path::{EscapedSlash, PathCase, canonical_pattern};
 use crate::pattern::{Matcher, Pattern};
 use crate::problem::{ParseError, Problems};
 use crate::spec::MatchSpec;
@@ -66,7 +66,7 @@ fn path_pattern(text: &str, spelling: Spelling) -> Result<Pattern, ParseError> {
     if !text.starts_with('/') {
         return Pattern::parse(text);
     }
-    match canonical_path(text, spelling.escaped_slash) {
+    match canonical_pattern(text, spelling.escaped_slash) {
         Ok(path) => Pattern::parse(&path),
         Err(error) => {
             Err(ParseError::new(error.to_string(), "write the path as requests have it; `*` stands for anything"))

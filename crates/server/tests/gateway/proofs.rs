@@ -58,6 +58,30 @@ async fn i11_a_key_has_one_spelling_and_a_wrong_one_counts_at_its_address() {
     }
 }
 
+/// Bytes beyond ASCII in one cookie hide no other cookie, and no field of cookies hides another.
+#[tokio::test]
+async fn a_key_in_a_cookie_is_found_whatever_other_cookies_hold() {
+    let keys = format!("keys:\n  - {{ id: mobile, sha256: {}, client_key: \"user:42\" }}\n", sha256("good-key"));
+    let identity = "on_unknown: refuse\nidentity: [{ api_key: { cookie: key, file: keys.yaml } }]";
+    let id = IdentityRig::start(identity, &[("keys.yaml", keys.as_bytes())]).await;
+    for good in [
+        "Cookie: key=good-key\r\n",
+        "Cookie: name=Zo\u{eb}; key=good-key\r\n",
+        "Cookie: \u{ff}\r\nCookie: key=good-key\r\n",
+    ] {
+        assert!(id.is_own(good).await, "{good:?}");
+    }
+    for wrong in [
+        "Cookie: key=nope\r\n",
+        "Cookie: key=nope; a=\u{ff}\r\n",
+        "Cookie: key=\u{ff}\r\n",
+        "Cookie: key=\u{ff}\r\nCookie: key=good-key\r\n",
+        "Cookie: key=good-key; key=\u{ff}\r\n",
+    ] {
+        assert_eq!(id.rig.get_with("/", wrong).await.status, 401, "{wrong:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_password_proves_its_user_and_a_guess_counts_at_its_address() {
     let users = format!("# programs\nreports:{}\nother:{}\n", sha256("right: horse"), sha256("battery"));

@@ -54,7 +54,9 @@ async fn what_only_proxies_say_is_believed_of_trusted_ones_alone() {
     let fields = "X-Forwarded-Client-Cert: Subject=\"CN=admin\"\r\nX-Forwarded-User: admin\r\nX-Forwarded-Scheme: https\r\n\
                   X-Client-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\nCF-Connecting-IP: 6.6.6.6\r\nX_Client_IP: 6.6.6.6\r\n\
                   X-Cluster-Client-IP: 6.6.6.6\r\nFastly-Client-IP: 6.6.6.6\r\nX-Forwarded: for=6.6.6.6\r\n\
-                  X-Original-Forwarded-For: 6.6.6.6\r\nX-Own: 1\r\n";
+                  X-Original-Forwarded-For: 6.6.6.6\r\nX-Own: 1\r\nRemote-User: admin\r\nX-Remote-User: admin\r\n\
+                  Fly-Client-IP: 6.6.6.6\r\nX-Azure-ClientIP: 6.6.6.6\r\nDO-Connecting-IP: 6.6.6.6\r\n\
+                  X-Appengine-User-IP: 6.6.6.6\r\nX-Original-Host: admin\r\nX-Host: admin\r\nX_Api_Key: admin-key\r\n";
     let rig = Rig::start(RULES, &app.url());
     assert_eq!(rig.get_with("/x", fields).await.status, 200);
     let seen = app.seen().pop().unwrap();
@@ -69,4 +71,6 @@ async fn what_only_proxies_say_is_believed_of_trusted_ones_alone() {
     assert_eq!(rig.get_with("/x", fields).await.status, 200);
     let seen = app.seen().pop().unwrap();
     assert!(seen.contains("x-forwarded-user: admin") && seen.contains("true-client-ip: 6.6.6.6"), "{seen}");
+    assert!(seen.contains("remote-user: admin") && seen.contains("x-original-host: admin"), "{seen}");
+    assert!(!seen.contains("admin-key"), "a key that the gateway has not read: {seen}");
 }

@@ -19,6 +19,13 @@ const SPELLINGS: &[(&str, &str, Option<&str>)] = &[
     ("n02", "/%6Cogin", Some("/login")),
     ("n02", "/%6cogin", Some("/login")),
     ("n02", "/log%69n?next=%2F", Some("/login?next=%2F")),
+    ("pchar", "/users/%40me", Some("/users/@me")),
+    ("pchar", "/v1/a%3Acancel%21", Some("/v1/a:cancel!")),
+    ("pchar", "/a%2Bb", Some("/a%2Bb")),
+    ("pchar", "/a+b/*", Some("/a+b/*")),
+    ("params", "/login;a=1", None),
+    ("params", "/x;y/../login", Some("/login")),
+    ("params", "/login%3Ba=1", Some("/login%3Ba=1")),
     ("n03", "/login%2F", None),
     ("n03", "/login%2fx", None),
     ("n03", "/a%5Cb", None),
@@ -86,6 +93,62 @@ async fn no_spelling_and_no_method_gets_around_a_limit() {
         }
         assert_eq!(api.seen(1).await.len(), 1, "{}", api.name());
     }
+}
+
+/// Characters that may stand in a path with and without an escape have one bucket, whichever way the rule is written.
+#[tokio::test]
+async fn no_escape_of_a_character_makes_another_path() {
+    let api = NodeApi::start().await;
+    for rule in ["/users/@me/c++", "/users/%40me/c%2B+"] {
+        let rules = format!(
+            "rules: [{{ match: {{ endpoint: \"{rule}\" }}, key_by: [ip, endpoint], limit: {{ requests: 1, window: 1h }} }}]\n"
+        );
+        let rig = Rig::start(&rules, &api.url());
+        assert_eq!(rig.get("/users/@me/c++").await.status, 200, "{rule}");
+        for spelling in ["/users/%40me/c++", "/users/@me/c%2b+", "/users/@%6de/c%2B%2B", "/users/%40%6D%65/c+%2B"] {
+            assert_eq!(rig.get(spelling).await.status, 429, "{rule} {spelling}");
+        }
+        api.seen(1).await;
+    }
+    let star = "rules: [{ match: { endpoint: \"/logs-%2A\" }, key_by: ip, limit: { requests: 1, window: 1h } }]\n";
+    let rig = Rig::start(star, &api.url());
+    assert_eq!(rig.get("/logs-*").await.status, 200);
+    assert_eq!(rig.get("/logs-%2a").await.status, 429);
+    assert_eq!(rig.get("/logs-1").await.status, 200, "an escaped star of a rule is no wildcard");
+    assert_eq!(api.seen(2).await.len(), 2);
+}
+
+/// Tomcat, Jetty and Spring find the handler of `/login` for `/login;a=1`.
+#[tokio::test]
+async fn parameters_of_paths_escape_no_limit() {
+    let api = NodeApi::start().await;
+    let routed = |option: &str| {
+        let url = api.url();
+        let routes = format!(
+            "upstreams: {{ api: {{ servers: {url} }} }}\nroutes: [{{ path: /login, upstream: api{option} }}]\n"
+        );
+        Rig::routed(LOGIN, &routes)
+    };
+    let rig = routed("");
+    let refused = rig.get("/login;a=1").await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("path_parameter"), "{refused:?}");
+
+    let rig = routed(", path_parameters: strip");
+    assert_eq!(rig.get("/login;a=1").await.status, 200);
+    for spelling in ["/login", "/login;a=2", "/;x/login;", "/login;a/b;c/.."] {
+        let status = rig.get(spelling).await.status;
+        assert!([429, 404].contains(&status), "{spelling}: {status}");
+    }
+    let seen = api.seen(1).await;
+    assert!(seen[0].starts_with("GET /login HTTP/1.1\r\n"), "{seen:?}");
+
+    let rig = routed(", path_parameters: keep");
+    assert_eq!(rig.get("/login;a=1").await.status, 200, "another path than /login");
+    assert_eq!(rig.get("/login").await.status, 200);
+    assert_eq!(rig.get("/login").await.status, 429);
+    let seen = api.seen(2).await;
+    assert!(seen[0].starts_with("GET /login;a=1 HTTP/1.1\r\n"), "{seen:?}");
 }
 
 /// What a server with another notion of method or path would read never arrives, and neither does what CGI takes for it.

@@ -42,15 +42,14 @@ fn check_path(raw: &str, mode: EscapedSlash, choices: &[u8]) -> Option<String> {
 fn check_form(path: &str, mode: EscapedSlash) {
     assert!(path.starts_with('/') && path.len() <= PATH_BYTES_MAX, "{path:?}");
     assert!(path == "/" || !path.ends_with('/'), "{path:?}");
-    assert!(path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\?#{}\"<>^`|".contains(&byte)), "{path:?}");
+    assert!(path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\?#{}\"<>^`|*".contains(&byte)), "{path:?}");
     let mut segments = path.split('/').skip(1);
     assert!(path == "/" || segments.all(|segment| !["", ".", ".."].contains(&segment)), "{path:?}");
     for escape in path.split('%').skip(1) {
         let digits = escape.get(..2).unwrap_or_default();
         let byte = u8::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("{path:?} has a broken escape"));
         assert_eq!(digits, digits.to_ascii_uppercase(), "{path:?}");
-        let needless = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        assert!(!needless && !byte.is_ascii_control(), "{path:?}");
+        assert!(!spelling::is_plain(char::from(byte)) && !byte.is_ascii_control(), "{path:?}");
         assert!(mode == EscapedSlash::Keep || !b"/\\".contains(&byte), "{path:?}");
     }
 }
@@ -61,14 +60,20 @@ fn respelled(path: &str, choices: &[u8]) -> String {
     let mut choose = |count: u8| choices.next().unwrap_or(0) % count;
     let mut written = String::new();
     let mut escape = 0; // letters left of an escape, whose case may change
-    for letter in path.chars() {
+    let mut skipped = 0; // letters left of an escape that was undone
+    for (at, letter) in path.char_indices() {
         let byte = letter as u32;
-        if escape > 0 {
+        if skipped > 0 {
+            skipped -= 1;
+        } else if path[at..].starts_with("%2A") && choose(2) == 0 {
+            written.push('*');
+            skipped = 2;
+        } else if escape > 0 {
             escape -= 1;
             written.push(if choose(2) == 0 { letter } else { letter.to_ascii_lowercase() });
         } else if letter == '/' {
             written.push_str(["/", "//", "/./", "/x/../", "/%2e/", "/%41/b/.%2E//%2e%2E/"][usize::from(choose(6))]);
-        } else if letter.is_ascii_alphanumeric() || "-._~".contains(letter) {
+        } else if spelling::is_plain(letter) {
             match choose(3) {
                 0 => written.push(letter),
                 1 => written.push_str(&format!("%{byte:02x}")),

@@ -52,14 +52,18 @@ fn spelled(letters: &[Letter], keep_slash: bool) -> Option<String> {
     let mut segment = String::new();
     for &(byte, escaped) in letters {
         let letter = char::from(byte);
-        let unreserved = letter.is_ascii_alphanumeric() || "-._~".contains(letter);
-        if unreserved || (!escaped && "!$&'()*+,;=:@".contains(letter)) {
+        if is_plain(letter) || (!escaped && letter == ';') {
             segment.push(letter);
         } else {
             write!(segment, "%{byte:02X}").ok()?;
         }
     }
     Some(segment)
+}
+
+/// Whether a letter is written as itself in the one spelling of a path.
+pub(super) fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "-._~!$&'()+,=:@".contains(letter)
 }
 
 /// A path and an optional method, or `None` if they are to be refused.

@@ -16,6 +16,8 @@ use crate::program::Program;
 use crate::scenario::{self, REQUEST, RESPONSE, Scenario};
 
 const EVENTUALLY: Duration = Duration::from_secs(40);
+/// Lengths of the texts `{letters_N}`: below and above what the server takes as a value, as a path, and as a body.
+const LETTERS: [usize; 4] = [4_000, 4_200, 8_300, 100_000];
 
 /// What one test runs.
 pub enum Table {
@@ -72,6 +74,7 @@ impl Runner {
             ("source".to_owned(), source.to_string()),
             ("direct".to_owned(), direct),
         ]);
+        names.extend(LETTERS.map(|count| (format!("letters_{count}"), "a".repeat(count))));
         let mut result = Ok(());
         for (index, step) in scenario.steps.iter().enumerate() {
             result = self.step(step, &mut names).map_err(|problem| format!("    step {}: {problem}", index + 1));

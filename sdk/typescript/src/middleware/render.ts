@@ -83,13 +83,13 @@ export function closedRefusal(): Refusal {
   return { status: 503, fields: [...PROBLEM, ["retry-after", "1"]], body: JSON.stringify(body) };
 }
 
-/** The answer to a path or method that the server calls malformed: what it is cannot be counted, so it is not passed on. */
+/** The answer to a path, a method or a value that the server calls malformed: what it is cannot be counted, so it is not passed on. */
 export function malformedRefusal(code: string): Refusal {
   const body = {
     type: "about:blank",
     title: "Bad request",
     status: 400,
-    detail: "The path or the method of the request is malformed.",
+    detail: code.startsWith("path_") || code === "bad_method" ? "The path or the method of the request is malformed." : "The request is malformed.",
     error: "malformed_request",
     error_code: code,
   };

@@ -37,7 +37,7 @@ public final class Tollgate {
         this.fallback = settings.fallback == null ? null : new FallbackLimiter(settings.fallback, System::nanoTime);
     }
 
-    /** Decides whether a request may pass. Throws {@link ApiException} for a malformed path alone; everything else is a decision by policy. */
+    /** Decides whether a request may pass. Throws {@link ApiException} for what a user sent malformed ({@link ApiException#isPath()}); everything else is a decision by policy. */
     public Decision check(Request request) {
         return decide("/v1/check", request);
     }
@@ -57,7 +57,7 @@ public final class Tollgate {
         return decide("/v1/reserve?status=429", request);
     }
 
-    /** A decision of a batch, or the error about a malformed path. */
+    /** A decision of a batch, or the error about a malformed request, which must not be passed on. */
     public record BatchResult(Decision decision, ApiException error) {}
 
     /** Decides requests in their order. */
@@ -132,6 +132,7 @@ public final class Tollgate {
     }
 
     private Decision decide(String path, Request request) {
+        Bounds.check(request);
         try {
             return decision(call("POST", path, Json.write(request.members())));
         } catch (ApiException e) {
@@ -185,6 +186,9 @@ public final class Tollgate {
         try {
             return Json.object(answer.body());
         } catch (IllegalArgumentException e) {
+            if (answer.status() == 413) { // by a proxy
+                throw new ApiException(413, Map.of("code", "body_too_large", "detail", "the request is longer than the server reads"));
+            }
             throw UnavailableException.sent("an answer with status " + answer.status() + " cannot be read", e);
         }
     }
