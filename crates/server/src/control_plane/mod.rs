@@ -214,12 +214,13 @@ impl ControlPlane {
             of_file.filter(in_plans).map(spec).collect()
         };
         let (publisher, mode_file) = (self.parts.publisher.clone(), self.mode_file.clone());
-        let plans = publisher.clone();
+        let (plans, file) = (publisher.clone(), publisher.clone());
         tollgate_admin::NodeHooks {
             notify_nodes: Box::new(notify_nodes),
             status: Box::new(status),
             file_plans: Box::new(move || plans.file_plans()),
             file_rules: Box::new(move || publisher.file_rules()),
+            rules_file: Box::new(move || file.rules_file()),
             file_rule: Box::new(file_rule),
             persist_mode: Box::new(move |mode, since| {
                 mode_file.write(ModeState { mode, since, scope: ModeScope::Node })

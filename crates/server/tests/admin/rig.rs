@@ -21,9 +21,11 @@ use tollgate_net::{
     Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, accept,
 };
 use tollgate_outbound::Networks;
+use tollgate_rules::RuleFile;
 use tollgate_rules::spec::{LimitSpec, RuleSpec};
 use tollgate_ruleset::RuleSet;
 use tollgate_service::admin_tokens::AdminTokens;
+use tollgate_service::penalties::PenaltyHolder;
 use tollgate_service::render::RenderConfig;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::store::ConfiguredStore;
@@ -58,6 +60,7 @@ pub struct Rig {
 pub struct World {
     pub changed: AtomicUsize,
     pub files: Mutex<Arc<Vec<FileRule>>>,
+    pub file: Mutex<Option<Arc<RuleFile>>>,
     pub status: Mutex<NodeStatus>,
     pub turned: Mutex<Vec<Enforcement>>,
     pub kept: Mutex<Vec<Enforcement>>,
@@ -134,6 +137,7 @@ impl Rig {
             site_key: [9; 32],
             webhooks: control.clone().map(|control| webhooks(control, &clock)),
             traffic: Some(traffic.clone()),
+            penalty_holder: PenaltyHolder { node: "a".to_owned(), is_store_shared: false },
         };
         let admin = AdminApp::new(pages, config);
         let (limits, drain) = (NetLimits::default(), Drain::default());
@@ -340,12 +344,13 @@ fn webhooks(control: Control, clock: &ManualClock) -> Webhooks {
 }
 
 fn node(world: &Arc<World>) -> NodeHooks {
-    let [changed, status, files, filed, kept] = std::array::from_fn(|_| world.clone());
+    let [changed, status, files, filed, kept, rules_file] = std::array::from_fn(|_| world.clone());
     NodeHooks {
         notify_nodes: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
         file_plans: Box::new(Arc::default),
+        rules_file: Box::new(move || rules_file.file.lock().clone()),
         file_rule: Box::new(move |namespace, name| filed.rule(namespace, name).into_iter().collect()),
         persist_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),
     }
