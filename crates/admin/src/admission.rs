@@ -180,7 +180,7 @@ fn unknown_token() -> AdminProblem {
 }
 
 /// The token that a head presents; empty if there is none.
-fn bearer<'a>(head: &Head<'a>) -> &'a [u8] {
+pub(super) fn bearer<'a>(head: &Head<'a>) -> &'a [u8] {
     let value = head.authorization.unwrap_or_default();
     let token = value.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
     token.map_or(&b""[..], |(_, token)| token.trim_ascii())

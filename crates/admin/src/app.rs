@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use http::header;
 use tollgate_service::Reply;
 use tollgate_web::{Buffered, HttpError, WebApp, WebRequest, WebResponse, response_of};
 
-use crate::admission::RequestAdmission;
+use crate::admission::{RequestAdmission, bearer};
 use crate::api::AdminApi;
 use crate::operator_pages::OperatorPages;
 use crate::problem::AdminProblem;
@@ -39,8 +38,9 @@ impl AdminApp {
             RequestAdmission::Admitted(admitted) => *admitted,
             RequestAdmission::Pending(pending) => state.admit_pending(&pending).await?,
         };
-        let token = request.parts.headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
-        EventSource::new(state.clone(), &admitted.request, token.unwrap_or_default()).respond()
+        let token_id = admitted.request.identity.as_ref().map_or("", |identity| identity.token_id.as_str());
+        let permit = state.streams.acquire(token_id)?;
+        EventSource::new(state.clone(), &admitted.request, bearer(&head)).respond(permit)
     }
 }
 

@@ -9,6 +9,7 @@ use tollgate_control::{ClientFilter, Control, Edit, Precondition, RecordKind};
 use super::body_fields::BodyFields;
 use super::call::AdminCall;
 use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::file_entries::{self, MixedPage};
 use super::parameter::{CURSOR, DRY_RUN, LIMIT, text};
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
@@ -18,6 +19,7 @@ const ONE: &str = "/v1/clients/{client_key}";
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
+        detail: "Those of the rules file first, with `source` `file`: they are changed in the file.",
         query: &[
             text("tier", "Of this tier."),
             text("organisation", "Of this organisation."),
@@ -46,7 +48,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
         headers: &[EndpointHeader::IfNoneMatch],
         responses: &[(200, ResponseContent::Versioned("Client"))],
         ..AdminEndpoint::get(ONE, "getClient", Tag::Clients, "Read what is known of a client", |call| {
-            Box::pin(resource::get::<ClientResource>(call))
+            Box::pin(get(call))
         })
     },
     AdminEndpoint {
@@ -85,8 +87,19 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
 /// Clients, as a resource.
 pub(super) struct ClientResource;
 
-const FIELDS: &[&str] =
-    &["client_key", "namespace", "plan", "tier", "organisation", "attributes", "created_at", "updated_at", "version"];
+const FIELDS: &[&str] = &[
+    "client_key",
+    "namespace",
+    "plan",
+    "tier",
+    "organisation",
+    "attributes",
+    "created_at",
+    "updated_at",
+    "version",
+    "source",
+    "location",
+];
 
 impl Resource for ClientResource {
     const KIND: RecordKind = RecordKind::Client;
@@ -116,6 +129,11 @@ impl Resource for ClientResource {
             attributes: attributes(&mut fields),
         };
         fields.rest().map(|_| (named, draft))
+    }
+
+    fn guard(call: &AdminCall<'_>, id: &str) -> Result<(), AdminProblem> {
+        let of_file = file_entries::client(call, id);
+        of_file.map_or(Ok(()), |client| Err(file_entries::refuse("This client", "client_in_file", &client)))
     }
 
     async fn find(control: &Control, namespace: &str, id: &str) -> tollgate_control::Result<ClientRecord> {
@@ -177,8 +195,25 @@ async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
         organisation: call.query().owned("organisation"),
         prefix: call.query().owned("prefix"),
     };
-    let listing = call.control()?.clients(&filter, &call.page()?).await?;
-    let clients: Value = listing.entries.iter().map(ClientResource::json).collect();
-    let body = json!({ "clients": clients, "next_cursor": call.cursor(listing.next.as_deref()) });
+    let mut page = MixedPage::of(&call.page()?);
+    if let Some(file) = (call.state.node.rules_file)() {
+        page.add_clients(&file, &filter);
+    }
+    let rest = match page.rest() {
+        Some(rest) => {
+            let listing = call.control()?.clients(&filter, &rest).await?;
+            Some((listing.entries.iter().map(ClientResource::json).collect(), listing.next))
+        }
+        None => None,
+    };
+    let (clients, next) = page.end(rest);
+    let body = json!({ "clients": clients, "next_cursor": call.cursor(next.as_deref()) });
     Ok(AdminResponse::json(&call.mask().value(body)))
+}
+
+async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
+    match file_entries::client(call, call.id()) {
+        Some(client) => Ok(AdminResponse::json(&call.mask().value(client))),
+        None => resource::get::<ClientResource>(call).await,
+    }
 }

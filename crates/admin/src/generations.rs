@@ -120,12 +120,9 @@ async fn roll_back(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> 
 }
 
 async fn revert(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let unknown = || AdminProblem::not_found("such change: GET /v1/audit lists them by number");
-    let number = call.id().parse::<i64>().ok().filter(|number| *number > 0).ok_or_else(unknown)?;
-    let (namespace, edit) = call.control()?.revert_edit(number).await?;
-    if !is_theirs(call, &namespace) {
-        return Err(unknown());
-    }
+    let number = call.id().parse::<i64>().ok().filter(|number| *number > 0);
+    let number = number.ok_or_else(|| AdminProblem::not_found("such change: GET /v1/audit lists them by number"))?;
+    let edit = call.control()?.revert_edit(number, |namespace| is_theirs(call, namespace)).await?;
     let applied = resource::apply(call, vec![edit], &format!("revert {number}")).await?;
     Ok(changes::response(call, &applied))
 }

@@ -330,7 +330,7 @@ fn override_tree(record: &OverrideRecord) -> YamlNode {
     YamlNode::map(entries)
 }
 
-fn override_draft(spec: &OverrideSpec) -> OverrideDraft {
+pub(super) fn override_draft(spec: &OverrideSpec) -> OverrideDraft {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let instant = |nanos: u64| Instant(number(nanos / 1000));
     OverrideDraft {

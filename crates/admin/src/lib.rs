@@ -11,10 +11,11 @@
 //! | token, role, namespace, media type | `admission` |
 //! | query and body | `query`, `percent`, `json`, `body_fields`, `short_form` (of rules) |
 //! | context of a handler | `call` |
-//! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `grants`, `clients` |
+//! | create, read, replace, merge, delete | `resource`, `merge`, `changes`; `rules`, `overrides`, `grants`, `clients`; those of the rules file: `file_entries` |
 //! | other handlers | `tokens`, `api_keys`, `audit`, `violations`, `penalties`, `webhooks`, `generations`, `namespaces`, `explain`, `import_export`, `mode`, `server` |
 //! | response | `response`, `problem`, `cursor` (sealed), `tree` (YAML and JSON) |
 //! | description | `openapi` (with the schemas of `tollgate-api-schema`), `docs` |
+//! | caps on event streams | `stream_limiter` |
 //! | what the node provides | `node`, `mode_switch` |
 //! | `/live`, `/ready`, `/metrics`, `/stats`, `/rlconfig` | `operator_pages` |
 
@@ -35,6 +36,7 @@ mod docs;
 mod endpoint;
 mod endpoints;
 mod explain;
+mod file_entries;
 mod fleet_nodes;
 mod generations;
 mod grant_exchange;
@@ -65,6 +67,7 @@ mod rules;
 mod server;
 mod short_form;
 mod state;
+mod stream_limiter;
 mod tokens;
 mod traffic;
 mod tree;

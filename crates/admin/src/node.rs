@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tollgate_control::{Enforcement, Instant};
-use tollgate_rules::RuleSpec;
+use tollgate_rules::{RuleFile, RuleSpec};
 use tollgate_service::plans::PlanDocument;
 
 use super::fleet_nodes::FleetNodeList;
@@ -25,6 +25,8 @@ pub struct NodeHooks {
     pub file_rules: Box<dyn Fn() -> Arc<Vec<FileRule>> + Send + Sync>,
     /// The plans of files: read-only.
     pub file_plans: Box<dyn Fn() -> Arc<Vec<PlanDocument>> + Send + Sync>,
+    /// The rules file in force, for its clients and overrides: read-only.
+    pub rules_file: Box<dyn Fn() -> Option<Arc<RuleFile>> + Send + Sync>,
     /// The rules of a file that an override means by namespace and name, if they are in force: the one of that name, or all
     /// with that name within plans. Overrides are checked against them.
     pub file_rule: FindRules,
@@ -45,6 +47,7 @@ impl NodeHooks {
             nodes: Box::new(FleetNodeList::default),
             file_rules: Box::new(move || none.clone()),
             file_plans: Box::new(Arc::default),
+            rules_file: Box::new(|| None),
             file_rule: Box::new(|_, _| Vec::new()),
             persist_mode: Box::new(|_, _| {}),
         }

@@ -9,6 +9,7 @@ use super::body_fields::BodyFields;
 use super::call::{AdminCall, IfMatch};
 use super::changes;
 use super::endpoint::{AdminEndpoint, EndpointHeader, HttpMethod, RequestBody, ResponseContent, Tag};
+use super::file_entries::{self, MixedPage};
 use super::parameter::{CURSOR, DRY_RUN, LIMIT, ParameterKind, parameter, text};
 use super::problem::AdminProblem;
 use super::resource::{self, Resource};
@@ -18,6 +19,8 @@ const ONE: &str = "/v1/overrides/{override_id}";
 
 pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
+        detail: "Those of the rules file first, with `source` `file`: they are changed in the file, and their ids are their \
+                 places in it. One without an end ends in 2553.",
         scope: NamespaceScope::Namespaces,
         query: &[
             text("client_key", "Of this client."),
@@ -48,9 +51,7 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     AdminEndpoint {
         headers: &[EndpointHeader::IfNoneMatch],
         responses: &[(200, ResponseContent::Versioned("Override"))],
-        ..AdminEndpoint::get(ONE, "getOverride", Tag::Overrides, "Read an override", |call| {
-            Box::pin(resource::get::<OverrideResource>(call))
-        })
+        ..AdminEndpoint::get(ONE, "getOverride", Tag::Overrides, "Read an override", |call| Box::pin(get(call)))
     },
     AdminEndpoint {
         query: &[DRY_RUN],
@@ -127,6 +128,8 @@ const FIELDS: &[&str] = &[
     "created_at",
     "updated_at",
     "version",
+    "source",
+    "location",
 ];
 
 impl Resource for OverrideResource {
@@ -162,6 +165,11 @@ impl Resource for OverrideResource {
             reason: fields.text("reason").unwrap_or_default(),
         };
         fields.rest().map(|_| (named, draft))
+    }
+
+    fn guard(call: &AdminCall<'_>, id: &str) -> Result<(), AdminProblem> {
+        let of_file = file_entries::overriding(call, id);
+        of_file.map_or(Ok(()), |found| Err(file_entries::refuse("This override", "override_in_file", &found)))
     }
 
     async fn find(control: &Control, namespace: &str, id: &str) -> tollgate_control::Result<OverrideRecord> {
@@ -207,14 +215,32 @@ async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
         rule_id: call.query().owned("rule_id"),
         holds_at: call.query().flag("active").map(|_| call.state.now()),
     };
-    let listing = call.control()?.overrides(&filter, &call.page()?).await?;
-    let overrides: Value = listing.entries.iter().map(OverrideResource::json).collect();
-    let body = json!({ "overrides": overrides, "next_cursor": call.cursor(listing.next.as_deref()) });
+    let mut page = MixedPage::of(&call.page()?);
+    if let Some(file) = (call.state.node.rules_file)() {
+        page.add_overrides(&file, &filter);
+    }
+    let rest = match page.rest() {
+        Some(rest) => {
+            let listing = call.control()?.overrides(&filter, &rest).await?;
+            Some((listing.entries.iter().map(OverrideResource::json).collect(), listing.next))
+        }
+        None => None,
+    };
+    let (overrides, next) = page.end(rest);
+    let body = json!({ "overrides": overrides, "next_cursor": call.cursor(next.as_deref()) });
     Ok(AdminResponse::json(&call.mask().value(body)))
+}
+
+async fn get(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
+    match file_entries::overriding(call, call.id()) {
+        Some(found) => Ok(AdminResponse::json(&call.mask().value(found))),
+        None => resource::get::<OverrideResource>(call).await,
+    }
 }
 
 async fn end(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
     let now = call.state.now();
+    OverrideResource::guard(call, call.id())?;
     let record = call.control()?.overriding(call.namespace(), call.id()).await?;
     let draft = OverrideDraft { valid_until: record.draft.valid_until.min(now), ..record.draft };
     let version = if let Some(IfMatch::Version(version)) = call.request.if_match { version } else { record.version };

@@ -25,7 +25,8 @@ pub(super) const ENDPOINTS: &[AdminEndpoint] = &[
     },
     AdminEndpoint {
         detail: "The client may ask again at once, and its next penalty is its first again. Other nodes may remember the \
-                 penalty for as long as `deny_cache_ttl`.",
+                 penalty for as long as `deny_cache_ttl`. A penalty with a `node` is in the memory of that node: other nodes \
+                 answer 409 (`held_by_another_node`), and lift nothing.",
         responses: &[(204, ResponseContent::Nothing)],
         ..AdminEndpoint::change(
             HttpMethod::Delete,
@@ -55,15 +56,48 @@ async fn list(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
 }
 
 async fn lift(call: &AdminCall<'_>) -> Result<AdminResponse, AdminProblem> {
-    let penalty = call.control()?.penalty(call.namespace(), call.id(), call.state.now()).await?;
-    if let Some(bucket) = bucket_of(&penalty.bucket, penalty.identity) {
-        call.state.service.lift_penalty(&bucket).await.map_err(|error| {
+    let penalties = call.control()?.penalties_of(call.namespace(), call.id(), call.state.now()).await?;
+    let holder = &call.state.penalty_holder;
+    let (ours, others): (Vec<_>, Vec<_>) = penalties.into_iter().partition(|penalty| holder.may_lift(penalty));
+    if ours.is_empty() {
+        return Err(held_elsewhere(&others));
+    }
+    for penalty in ours {
+        let Some(bucket) = bucket_of(&penalty) else { continue };
+        let in_force = call.state.service.lift_penalty(&bucket).await.map_err(|error| {
             let detail = format!("The store did not answer, and the penalty may be in force: {error}. Try again.");
             AdminProblem::new(503, "store_unavailable", detail)
         })?;
+        if !in_force && !penalty.node.is_empty() {
+            return Err(held_by_a_namesake(&penalty));
+        }
+        call.control()?.lift_penalty(&penalty, &call.author()).await?;
     }
-    call.control()?.lift_penalty(call.namespace(), call.id(), &call.author()).await?;
     Ok(AdminResponse::nothing(204))
+}
+
+fn held_elsewhere(penalties: &[BegunPenalty]) -> AdminProblem {
+    let nodes: Vec<&str> = penalties.iter().map(|penalty| penalty.node.as_str()).collect();
+    let detail = match nodes.iter().any(|node| node.is_empty()) {
+        true => {
+            "The nodes that share a store have this penalty, and this node does not use that store: ask one of them."
+                .to_owned()
+        }
+        false => format!(
+            "This penalty is in the memory of {}, and this node cannot lift it: send the request to that node.",
+            nodes.join(" and of ")
+        ),
+    };
+    AdminProblem::new(409, "held_by_another_node", detail)
+}
+
+fn held_by_a_namesake(penalty: &BegunPenalty) -> AdminProblem {
+    let detail = format!(
+        "This node is {0} and does not have this penalty: another process is {0} too. Give each node a name of its own (--node), \
+         and send the request to the other one.",
+        penalty.node
+    );
+    AdminProblem::new(409, "held_by_another_node", detail)
 }
 
 fn show(penalty: &BegunPenalty, mask: &Mask<'_>) -> Value {

@@ -223,13 +223,14 @@ async fn file_rules(call: &AdminCall<'_>, edits: &[Edit]) -> Vec<(String, RuleSp
         rules.into_iter().map(|rule| (namespace.clone(), rule)).collect::<Vec<_>>()
     };
     let mut found: Vec<(String, RuleSpec)> = named.iter().copied().flat_map(find).collect();
-    let of_grants = edits.iter().filter_map(|edit| match edit {
+    let single = edits.iter().filter_map(|edit| match edit {
         Edit::Grant { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
+        Edit::RuleMode { namespace, rule_id, to: Some(_), .. } => Some((namespace, rule_id)),
         _ => None,
     });
     // The nearest rule of a file, so that a misspelt one is answered with what may be meant.
-    let unknown = of_grants.filter(|named| find(*named).is_empty());
-    let meant: Vec<(String, RuleSpec)> = unknown.flat_map(|grant| nearest_of_files(call, grant)).collect();
+    let unknown = single.filter(|named| find(*named).is_empty());
+    let meant: Vec<(String, RuleSpec)> = unknown.flat_map(|named| nearest_of_files(call, named)).collect();
     found.extend(meant);
     found
 }

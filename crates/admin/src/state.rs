@@ -9,6 +9,7 @@ use tollgate_net::Address;
 use tollgate_service::Service;
 use tollgate_service::admin_tokens::AdminTokens;
 use tollgate_service::auth_throttle::AuthThrottle;
+use tollgate_service::penalties::PenaltyHolder;
 use tollgate_service::traffic::TrafficMonitor;
 use tollgate_service::violations::KeyHashing;
 use tollgate_telemetry::LogThrottle;
@@ -19,6 +20,7 @@ use crate::browser::AllowedHosts;
 use crate::cursor::CursorSealer;
 use crate::mode_switch::ModeSwitch;
 use crate::node::NodeHooks;
+use crate::stream_limiter::StreamLimiter;
 
 /// Configuration of the admin API.
 pub struct AdminConfig {
@@ -46,6 +48,8 @@ pub struct AdminConfig {
     pub webhooks: Option<Webhooks>,
     /// What is seen of the traffic, unless that is off.
     pub traffic: Option<Arc<TrafficMonitor>>,
+    /// Which penalties this node can lift.
+    pub penalty_holder: PenaltyHolder,
 }
 
 /// How the API describes itself. Functions, because the description is made from the table of endpoints, and two
@@ -75,13 +79,15 @@ pub(crate) struct AdminState {
     pub(crate) description: SelfDescription,
     pub(crate) webhooks: Option<Webhooks>,
     pub(crate) traffic: Option<Arc<TrafficMonitor>>,
+    pub(crate) penalty_holder: PenaltyHolder,
+    pub(crate) streams: StreamLimiter,
     clock: Arc<dyn Clock>,
 }
 
 impl AdminState {
     pub(crate) fn new(service: Arc<Service>, config: AdminConfig, description: SelfDescription) -> AdminState {
         let AdminConfig { control, tokens, mode_switch, node, clock, address, allowed_hosts, .. } = config;
-        let AdminConfig { metrics, secret, site_key, webhooks, traffic, .. } = config;
+        let AdminConfig { metrics, secret, site_key, webhooks, traffic, penalty_holder, .. } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
         AdminState {
             service,
@@ -99,6 +105,8 @@ impl AdminState {
             description,
             webhooks,
             traffic,
+            penalty_holder,
+            streams: StreamLimiter::default(),
             clock,
         }
     }

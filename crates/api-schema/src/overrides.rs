@@ -30,8 +30,10 @@ fn overrides() -> Vec<(&'static str, Value)> {
         "reason": json!({ "type": "string", "maxLength": 1024, "description": "For people." }),
     });
     let id = json!({ "override_id": label("Its id. Made up if it is left out.") });
+    let mut overriding = answer(together(&[&own, &id, &stamps()]));
+    in_file(&mut overriding);
     vec![
-        ("Override", answer(together(&[&own, &id, &stamps()]))),
+        ("Override", overriding),
         ("OverrideInput", input(&together(&[&own, &id]), &["client_key", "rule_id", "valid_until"])),
         ("OverridePatch", patch(&own)),
         ("OverrideList", list("overrides", "Override")),
@@ -60,6 +62,7 @@ fn clients() -> Vec<(&'static str, Value)> {
     if let (Some(Value::Object(members)), Value::Object(plan)) = (client.get_mut("properties"), plan.clone()) {
         members.extend(plan);
     }
+    in_file(&mut client);
     let body = together(&[&body, &plan]);
     let merged = together(&[&body, &json!({ "attributes": patch_entries(attributes) })]);
     vec![
@@ -69,6 +72,14 @@ fn clients() -> Vec<(&'static str, Value)> {
         ("ClientPatch", patch(&merged)),
         ("ClientList", list("clients", "Client")),
     ]
+}
+
+/// Members of records of the rules file only.
+fn in_file(record: &mut Value) {
+    if let Some(members) = record.get_mut("properties").and_then(Value::as_object_mut) {
+        members.insert("source".to_owned(), word(&["file"], "Of a record of the rules file, which is changed there."));
+        members.insert("location".to_owned(), text("Of a record of the rules file: the file and the line."));
+    }
 }
 
 /// The plan of a client: a name, or steps.

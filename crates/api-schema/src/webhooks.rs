@@ -46,6 +46,10 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "rule_id": text("By which rule."),
         "client_key": text("Whose it is, as a digest."),
         "number": number("How many are remembered of it, this one included."),
+        "node": described(
+            json!({ "type": ["string", "null"] }),
+            "The node that has it in its memory and alone can lift it, as NAME@ADDRESS; null if all nodes share it.",
+        ),
         "begun_at": time("When it began."),
         "ends_at": time("When it ends."),
     });

@@ -112,9 +112,16 @@ impl Config {
     }
 
     /// Warnings about a configuration that may start: listeners without TLS or without tokens that other machines
-    /// reach.
+    /// reach, and RESP without a password on this machine where others ask for tokens.
     pub fn exposures(&self) -> Vec<String> {
         let mut found = Vec::new();
+        let resp = self.resp.address.as_ref().filter(|address| address.is_loopback());
+        if let Some(address) = resp.filter(|_| self.asks_for_token() && self.resp.password_file.is_none()) {
+            found.push(format!(
+                "resp {address} asks for no password, though callers of other listeners need a token: every program on \
+                 this machine may charge there; set resp_password_file"
+            ));
+        }
         for (name, address) in self.addresses().filter(|(_, address)| !address.is_loopback()) {
             let (has_tls, asks, cert) = match name {
                 "admin" => (self.control.tls_cert.is_some(), true, "admin_tls_cert and admin_tls_key"),

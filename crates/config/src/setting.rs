@@ -267,7 +267,7 @@ impl Setting {
             SettingKind::Address(at) => off_or(at(config).as_ref().map(Address::to_string)),
             SettingKind::Path(at) => at(config).iter().map(|path| path.to_string_lossy().into_owned()).collect(),
             SettingKind::Sink(at) => off_or(at(config).clone()),
-            SettingKind::Name(at) => at(config).iter().cloned().collect(),
+            SettingKind::Name(at) => at(config).iter().map(|text| without_login(text)).collect(),
             SettingKind::Duration(at, _) => vec![duration::display(parse::nanoseconds(*at(config)))],
             SettingKind::MaybeDuration(at, _) => {
                 off_or(at(config).map(|span| duration::display(parse::nanoseconds(span))))
@@ -312,5 +312,16 @@ impl Setting {
             }
             _ => None,
         }
+    }
+}
+
+/// A text without the user and the password of a URL in it.
+fn without_login(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://***@{host}{rest}"),
+        None => text.to_owned(),
     }
 }

@@ -356,6 +356,35 @@ fn what_is_exposed_on_purpose_is_still_named() {
 }
 
 #[test]
+fn resp_without_a_password_is_named_where_others_ask_for_tokens() {
+    let mut config = Config { require_token: true, ..Config::default() };
+    assert_eq!(config.exposures(), [""; 0], "RESP is off");
+    config.resp.address = Some("127.0.0.1:6380".parse().unwrap());
+    let said = config.exposures();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("resp 127.0.0.1:6380 asks for no password"), "{said:?}");
+    assert!(said[0].ends_with("set resp_password_file"), "{said:?}");
+    config.resp.password_file = Some("p".into());
+    assert_eq!(config.exposures(), [""; 0]);
+    config.resp.password_file = None;
+    config.require_token = false;
+    assert_eq!(config.exposures(), [""; 0], "nothing on this machine asks for anything");
+}
+
+#[test]
+fn the_collector_is_shown_without_its_login() {
+    let setting = Setting::named("otlp_endpoint").unwrap();
+    let shown = |url: &str| {
+        let mut config = Config::default();
+        config.signals.otlp_endpoint = Some(url.to_owned());
+        setting.show(&config)
+    };
+    assert_eq!(shown("http://collector:4318/v1"), ["http://collector:4318/v1"]);
+    assert_eq!(shown("https://me:s3cr@t@collector:4318/a@b"), ["https://***@collector:4318/a@b"]);
+    assert_eq!(shown("https://token@collector"), ["https://***@collector"]);
+}
+
+#[test]
 fn unknown_variables_are_told_with_what_was_meant() {
     let environment = environment(&[
         ("TOLLGATE_HTPP", "x"),

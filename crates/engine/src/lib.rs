@@ -66,7 +66,7 @@ pub use caller_deadline::with_deadline;
 pub use correction::{Correction, Settlement, UnchargedUnits, UnitChange, UsageAfter};
 pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use decision_id::DecisionId;
-pub use denial_queue::Penalty;
+pub use denial_queue::{Penalty, UncountedReason};
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use extension::Extension;
 pub use forget::RequestCounters;

@@ -3,7 +3,7 @@
 use tollgate_core::{Charge, Request, Time};
 use tollgate_store::StoreError;
 
-use crate::{Decision, Penalty, Settlement};
+use crate::{Decision, Penalty, Settlement, UncountedReason};
 
 /// Observes decisions. Called on the path of the request: implementations must be fast and never block.
 pub trait Observer: Send + Sync {
@@ -24,6 +24,9 @@ pub trait Observer: Send + Sync {
 
     /// A penalty has begun. Called after the decision that brought it, maybe by another task.
     fn penalised(&self, _penalty: &Penalty) {}
+
+    /// So many denials do not count towards penalties.
+    fn denials_uncounted(&self, _count: u64, _reason: UncountedReason) {}
 
     /// The store did not answer; the decision that follows, if any, is made by policy. Unless the
     /// [kind](StoreError::kind) of the error excludes it, the store may have recorded the charges. `wall` is the time of

@@ -403,7 +403,7 @@ impl Rule {
 
     /// The amount of the rule's meter; `None` if the request carries none of it.
     #[inline]
-    pub(super) fn metered(&self, request: &Request<'_>) -> Option<u64> {
+    pub fn metered(&self, request: &Request<'_>) -> Option<u64> {
         match self.meters.is_empty() {
             true => Some(request.cost),
             false => self.weighed(request),

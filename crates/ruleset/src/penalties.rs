@@ -49,10 +49,10 @@ impl PenaltyCharges {
         })
     }
 
-    /// The buckets of the penalties of a bucket, to be forgotten.
+    /// The buckets of the penalties of a bucket, to be forgotten; the last one refuses while a penalty is in force.
     pub fn buckets(charge: &Charge) -> Option<[Charge; 3]> {
         let log = Limit::SlidingLog(SlidingLog::new(1, Span::SECOND).ok()?);
-        let block = Limit::Gcra(Gcra::new(1, Span::SECOND, 1).ok()?);
+        let block = Limit::Gcra(Gcra::new(1, Span::SECOND, 1).ok()?.unclamped());
         let parts = [(DENIALS, 1, log), (NUMBER, 2, log), (BLOCK, 3, block)];
         Some(parts.map(|(part, owner, limit)| on(charge, (part, owner), limit, Ask::Peek(1))))
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use tollgate_admin::{AdminApp, AdminConfig};
@@ -11,7 +12,7 @@ use tollgate_grpc::{Grpc, GrpcConfig};
 use tollgate_http::{DataApi, DataApiConfig, Http};
 use tollgate_net::tls::{Tls, TlsFiles};
 use tollgate_net::{
-    Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, Protocol,
+    Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, Protocol,
     ProxyHeaders, accept,
 };
 use tollgate_resp_server::{Resp, RespConfig};
@@ -22,10 +23,14 @@ use crate::gateway::RunningGateway;
 use crate::parts::ServerParts;
 use crate::surface::Surface;
 
-/// AdminApi and metrics connections, beside those of callers.
-const OPERATORS_MAX: usize = 256;
+/// AdminApi and metrics connections, beside those of callers. Streams of events and of the console's live numbers, at most
+/// 100 each, leave room for others, also if all come from one address, such as that of a proxy.
+const OPERATORS_MAX: usize = 512;
 /// From one address, so that many silent connections from one host leave room for others.
-const OPERATORS_PER_ADDRESS_MAX: usize = 128;
+const OPERATORS_PER_ADDRESS_MAX: usize = 256;
+/// How long a connection of operators may stay open without a request: short, because there are few, and anyone who
+/// reaches the port may open one.
+const OPERATORS_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The certificates of the listeners.
 #[derive(Clone, Default)]
@@ -117,9 +122,9 @@ impl Listeners {
         let budget = ByteBudget::new(limits.max_in_transit);
         let mut admin = Some(admin);
         for (surface, listener) in self.0 {
-            let (drain, connections) = match surface {
-                Surface::Data | Surface::Gateway | Surface::Grpc | Surface::Resp => (&drains.callers, &callers),
-                Surface::Admin | Surface::Metrics => (&drains.operators, &operators),
+            let (drain, connections, limits) = match surface {
+                Surface::Data | Surface::Gateway | Surface::Grpc | Surface::Resp => (&drains.callers, &callers, limits),
+                Surface::Admin | Surface::Metrics => (&drains.operators, &operators, operator_limits(limits)),
             };
             let context = ListenerContext {
                 limits,
@@ -159,6 +164,11 @@ impl Listeners {
         }
         drains
     }
+}
+
+/// The limits of connections of operators.
+fn operator_limits(limits: NetLimits) -> NetLimits {
+    NetLimits { idle_timeout: limits.idle_timeout.min(OPERATORS_IDLE_TIMEOUT), ..limits }
 }
 
 /// One listener with everything but its protocol.

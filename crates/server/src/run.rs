@@ -12,7 +12,7 @@ use tollgate_config::Config;
 use tollgate_control::record::Role;
 use tollgate_core::Clock;
 use tollgate_net::{Address, Drain, raise_descriptor_limit};
-use tollgate_service::penalties::PenaltyWriter;
+use tollgate_service::penalties::{PenaltyHolder, PenaltyWriter};
 use tollgate_service::usage_history::{UsageWriter, UsageWriterConfig};
 use tollgate_service::violations::{KeyHashing, ViolationWriter, ViolationWriterConfig};
 use tollgate_store::{MonotonicClock, Store as _};
@@ -120,6 +120,7 @@ impl Server {
     /// Serves until the drain begins, then answers what was accepted. Returns how many connections had to be cut.
     pub async fn run(self) -> usize {
         let admin = self.admin_config();
+        let penalty_holder = admin.penalty_holder.clone();
         let Server { config, parts, control_plane, certificates, listeners, gateway, journal, log, reload } = self;
         parts.quota_marks.name_clients(KeyHashing::hashed(&control_plane.site_key()));
         let drains = listeners.serve(&config, &parts, &certificates, admin, gateway.as_deref());
@@ -130,7 +131,7 @@ impl Server {
         let usage = usage_writer(&config, &parts, &control_plane)
             .map(|writer| (ended.clone(), writer))
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
-        let penalty_writer = penalty_writer(&config, &parts, &control_plane)
+        let penalty_writer = penalty_writer(&config, &parts, &control_plane, penalty_holder)
             .map(|writer| (ended.clone(), writer))
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
         let clock = parts.service.clock.clone();
@@ -209,7 +210,15 @@ impl Server {
             webhooks: (parts.webhooks.as_ref())
                 .and_then(|webhooks| webhooks.webhooks(config, &parts.service.clock, control_plane)),
             traffic: parts.traffic.clone(),
+            penalty_holder: self.penalty_holder(),
         }
+    }
+
+    fn penalty_holder(&self) -> PenaltyHolder {
+        let name = self.config.node_name();
+        let admin = self.addresses().into_iter().find(|(surface, _)| *surface == Surface::Admin);
+        let node = admin.map_or(name.clone(), |(_, address)| format!("{name}@{address}"));
+        PenaltyHolder { node, is_store_shared: self.parts.engine.store().is_shared() }
     }
 }
 
@@ -226,14 +235,19 @@ fn violation_writer(config: &Config, parts: &ServerParts, control_plane: &Contro
 }
 
 /// Writes penalties behind, if there is a database.
-fn penalty_writer(config: &Config, parts: &ServerParts, control_plane: &ControlPlane) -> Option<PenaltyWriter> {
+fn penalty_writer(
+    config: &Config,
+    parts: &ServerParts,
+    control_plane: &ControlPlane,
+    holder: PenaltyHolder,
+) -> Option<PenaltyWriter> {
     let is_plain = config.control.violations_plain_keys;
     Some(PenaltyWriter {
         penalties: parts.penalties.clone(),
         control: control_plane.control.clone()?,
         clock: parts.service.clock.clone(),
         client_keys: if is_plain { KeyHashing::plain() } else { KeyHashing::hashed(&control_plane.site_key()) },
-        node: if parts.engine.store().is_shared() { String::new() } else { config.node_name() },
+        holder,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::{Charge, Request, Time};
-use tollgate_engine::{Decision, Observer, Penalty, Settlement};
+use tollgate_engine::{Decision, Observer, Penalty, Settlement, UncountedReason};
 use tollgate_store::StoreError;
 
 use tollgate_telemetry::{DecisionLog, DecisionMetrics};
@@ -93,7 +93,7 @@ impl Observer for ServiceObserver {
             log.record(requests, decision, charges);
         }
         if let Some(violations) = &self.violations {
-            violations.decided(requests, decision);
+            violations.decided(requests, decision, charges);
         }
         if let Some(steady_refusals) = &self.steady_refusals {
             steady_refusals.decided(requests, decision);
@@ -141,6 +141,12 @@ impl Observer for ServiceObserver {
     fn penalised(&self, penalty: &Penalty) {
         if let Some(penalties) = &self.penalties {
             penalties.begun(penalty);
+        }
+    }
+
+    fn denials_uncounted(&self, count: u64, reason: UncountedReason) {
+        if let Some(penalties) = &self.penalties {
+            penalties.uncounted(count, reason);
         }
     }
 

@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval, timeout};
 use tollgate_control::{BegunPenalty, Control, DatedRows, Instant, Retention};
-use tollgate_core::{Charge, Clock, Digest, Limit, SlidingLog, Span};
-use tollgate_engine::Penalty;
-use tollgate_telemetry::{LogThrottle, MetricFamilies, MetricsPage, OTHER};
+use tollgate_core::{Charge, Clock, Digest, Limit, Sharing, SlidingLog, Span};
+use tollgate_engine::{Penalty, UncountedReason};
+use tollgate_telemetry::{Counter, LogThrottle, MetricFamilies, MetricsPage, OTHER};
 use tracing::warn;
 
 use crate::events::{EventKind, EventQueue, OperatorEvent};
@@ -32,11 +32,27 @@ const RETENTION: Duration = Duration::from_secs(7 * 86_400);
 const PRUNE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Penalties that this node began.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Penalties {
     waiting: Mutex<Vec<Penalty>>,
     counts: Mutex<BTreeMap<(String, String), u64>>,
     events: Arc<EventQueue>,
+    queue_full: Counter,
+    store_failed: Counter,
+    throttle: LogThrottle,
+}
+
+impl Default for Penalties {
+    fn default() -> Penalties {
+        Penalties {
+            waiting: Mutex::default(),
+            counts: Mutex::default(),
+            events: Arc::default(),
+            queue_full: Counter::default(),
+            store_failed: Counter::default(),
+            throttle: LogThrottle::by_the_minute(),
+        }
+    }
 }
 
 impl Penalties {
@@ -58,6 +74,19 @@ impl Penalties {
         let mut waiting = self.waiting.lock();
         if waiting.len() < WAITING_MAX {
             waiting.push(penalty.clone());
+        }
+    }
+
+    /// So many denials do not count.
+    pub(crate) fn uncounted(&self, count: u64, reason: UncountedReason) {
+        match reason {
+            UncountedReason::StoreFailed => self.store_failed.add(count), // logged where the store is watched
+            UncountedReason::QueueFull => {
+                self.queue_full.add(count);
+                if let Some(unsaid) = self.throttle.admit("denials") {
+                    warn!(unsaid, "more clients are denied than the store can count: some denials bring no penalty");
+                }
+            }
         }
     }
 }
@@ -86,7 +115,10 @@ impl MetricFamilies for Penalties {
     fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         let counts = self.counts.lock().clone().into_iter();
         let series = counts.map(|((namespace, rule), count)| ([("namespace", namespace), ("rule", rule)], count));
-        page.counters("tollgate_penalties", "Penalties that this node began", series)
+        page.counters("tollgate_penalties", "Penalties that this node began", series)?;
+        let uncounted = [("queue_full", self.queue_full.sum()), ("store_failed", self.store_failed.sum())];
+        let uncounted = uncounted.into_iter().map(|(reason, count)| ([("reason", reason)], count));
+        page.counters("tollgate_penalty_denials_uncounted", "Denials that do not count towards penalties", uncounted)
     }
 }
 
@@ -100,8 +132,30 @@ pub struct PenaltyWriter {
     pub clock: Arc<dyn Clock>,
     /// How clients are named.
     pub client_keys: KeyHashing,
-    /// The name of this node; empty if all nodes share the buckets.
+    /// Which buckets are this node's alone.
+    pub holder: PenaltyHolder,
+}
+
+/// Which penalties this process has in its own memory, and which all nodes share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PenaltyHolder {
+    /// This node's name and the address of its admin API: `NAME@ADDRESS`. Nodes of one host have one name and different
+    /// addresses; a node that starts again has both again.
     pub node: String,
+    /// True if nodes share the buckets of rules that are not `consistency: local`.
+    pub is_store_shared: bool,
+}
+
+impl PenaltyHolder {
+    /// The holder of a bucket, as rows have it: empty if all nodes share it.
+    fn of(&self, bucket: &Charge) -> &str {
+        if self.is_store_shared && bucket.sharing != Sharing::Local { "" } else { &self.node }
+    }
+
+    /// True if this node can lift the penalty.
+    pub fn may_lift(&self, penalty: &BegunPenalty) -> bool {
+        penalty.node == self.node || (penalty.node.is_empty() && self.is_store_shared)
+    }
 }
 
 impl PenaltyWriter {
@@ -111,6 +165,7 @@ impl PenaltyWriter {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let throttle = LogThrottle::by_the_minute();
         let mut end = std::pin::pin!(end);
+        let mut is_first = true;
         let mut retention = Retention {
             rows: DatedRows::Penalties,
             keep: RETENTION,
@@ -123,6 +178,11 @@ impl PenaltyWriter {
                 () = &mut end => break,
                 _ = ticks.tick() => {}
             }
+            // Before anything of this process is written: its memory was empty at its start.
+            if is_first && self.control.end_penalties_of(&self.holder.node, self.clock.wall().into()).await.is_err() {
+                continue; // the database is away, and so are the writes
+            }
+            is_first = false;
             self.write(&throttle).await;
             let _ = retention.prune(&self.control, self.clock.wall()).await; // again in a minute
         }
@@ -150,7 +210,7 @@ impl PenaltyWriter {
         BegunPenalty {
             bucket: bucket_name(bucket),
             identity: i64::from(bucket.identity),
-            node: self.node.clone(),
+            node: self.holder.of(bucket).to_owned(),
             namespace: namespace.clone(),
             rule_id: rule.clone(),
             client_key: self.client_keys.of(client),
@@ -162,9 +222,11 @@ impl PenaltyWriter {
 }
 
 /// The bucket of a stored penalty; `None` if the row is none of ours.
-pub fn bucket_of(bucket: &str, identity: i64) -> Option<Charge> {
+pub fn bucket_of(penalty: &BegunPenalty) -> Option<Charge> {
+    let bucket = penalty.bucket.as_str();
     let word = |range| u64::from_str_radix(bucket.get(range)?, 16).ok();
     let digest = Digest([word(0..16)?, word(16..32).filter(|_| bucket.len() == 32)?]);
     let limit = Limit::SlidingLog(SlidingLog::new(1, Span::SECOND).ok()?);
-    Some(Charge { identity: u32::try_from(identity).ok()?, ..Charge::new(digest, limit, 0) })
+    let sharing = if penalty.node.is_empty() { Sharing::Exact } else { Sharing::Local };
+    Some(Charge { identity: u32::try_from(penalty.identity).ok()?, sharing, ..Charge::new(digest, limit, 0) })
 }

@@ -215,8 +215,8 @@ impl Service {
         self.in_batches.clone()
     }
 
-    /// Ends the penalties of a bucket, and forgets them.
-    pub async fn lift_penalty(&self, bucket: &Charge) -> Result<(), StoreError> {
+    /// Ends the penalties of a bucket, and forgets them. False if none was in force.
+    pub async fn lift_penalty(&self, bucket: &Charge) -> Result<bool, StoreError> {
         self.engine.lift_penalty(bucket).await
     }
 

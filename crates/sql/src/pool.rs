@@ -170,9 +170,13 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(|_| ())
 }
 
+/// The error for a URL of PostgreSQL that cannot be read, without any part of it.
+const UNREADABLE_URL: &str = "invalid database URL: write postgres://USER@HOST:PORT/DATABASE, and after `?` only \
+                              parameters of PostgreSQL; sslmode is disable, allow, prefer, require, verify-ca or verify-full";
+
 fn postgres(url: &str, timeouts: DatabaseTimeouts) -> Result<Connections> {
-    let options =
-        PgConnectOptions::from_str(url).map_err(|error| Error::Unexpected(format!("invalid database URL: {error}")))?;
+    // The error of the library quotes parts of the URL, which may be a misplaced password.
+    let options = PgConnectOptions::from_str(url).map_err(|_| Error::Unexpected(UNREADABLE_URL.to_owned()))?;
     let options = options.application_name("tollgate").options([
         ("statement_timeout", timeouts.statement.as_millis().to_string()),
         ("idle_in_transaction_session_timeout", (timeouts.transaction * 2).as_millis().to_string()),

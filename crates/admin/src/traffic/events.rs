@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, header};
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tollgate_control::record::Role;
 use tollgate_service::mask::Mask;
 use tollgate_service::traffic::{FoundDecision, LiveEvent, LiveEvents, LiveTick, TrafficCounts};
@@ -18,6 +18,7 @@ use super::shown::{self, ClientNames};
 use crate::call::{AdminRequest, may_see, namespaces};
 use crate::problem::AdminProblem;
 use crate::state::AdminState;
+use crate::stream_limiter::StreamPermit;
 
 /// The path.
 pub(crate) const PATH: &str = "/v1/events";
@@ -25,8 +26,6 @@ pub(crate) const PATH: &str = "/v1/events";
 const DENIED_PER_SECOND: u32 = 50;
 /// How long a reader may take to make room for an event.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often the token of a stream is looked up again.
-const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The problem of a caller that is not streamed to.
 pub(super) fn only_streamed() -> AdminProblem {
@@ -41,7 +40,7 @@ pub(crate) struct EventSource {
     rule: Option<String>,
     client: Option<String>,
     masks_keys: bool,
-    /// The token, which may be revoked while the stream lasts.
+    /// The token without its scheme; it may be revoked while the stream lasts.
     token: Vec<u8>,
     denied_in_second: u32,
 }
@@ -62,8 +61,8 @@ impl EventSource {
         }
     }
 
-    /// The response. The events are sent by a task, which ends with the connection.
-    pub(crate) fn respond(self) -> Result<WebResponse, AdminProblem> {
+    /// The response. The events are sent by a task, which ends with the connection and then returns the permit.
+    pub(crate) fn respond(self, permit: StreamPermit) -> Result<WebResponse, AdminProblem> {
         let events = self.state.traffic.as_ref().map(|traffic| traffic.listen()).ok_or_else(only_streamed)?;
         let (sender, body) = ResponseBody::events();
         let mut response = WebResponse::new(body);
@@ -71,23 +70,22 @@ impl EventSource {
         fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        tokio::spawn(self.run(events, sender));
+        tokio::spawn(async move {
+            self.run(events, sender).await;
+            drop(permit);
+        });
         Ok(response)
     }
 
     async fn run(mut self, mut events: LiveEvents, sender: EventSender) {
-        let mut checked_at = Instant::now();
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
                 () = sender.closed() => return,
             };
             let Some(event) = event else { return };
-            if checked_at.elapsed() >= TOKEN_CHECK_INTERVAL {
-                checked_at = Instant::now();
-                if self.state.tokens.find(&self.token, self.state.now()).is_err() {
-                    return; // it was revoked, or has expired
-                }
+            if matches!(event, LiveEvent::Tick(_)) && self.state.tokens.find(&self.token, self.state.now()).is_err() {
+                return; // it was revoked, or has expired
             }
             let Some(event) = self.event(&event) else { continue };
             if timeout(SEND_TIMEOUT, sender.send(&event)).await != Ok(true) {

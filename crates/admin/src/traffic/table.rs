@@ -86,7 +86,8 @@ pub(crate) const ENDPOINTS: &[AdminEndpoint] = &[
     },
     AdminEndpoint {
         detail: "Server-sent events: a `tick` each second, and `denied` for refusals, at most 50 a second, of all nodes of \
-                 the fleet. Other nodes are asked once a second. A reader that is too slow misses events.",
+                 the fleet. Other nodes are asked once a second. A reader that is too slow misses events. At most 32 \
+                 streams with one token (429 `too_many_streams_of_token`), and 100 in all (503 `too_many_streams`).",
         scope: NamespaceScope::Namespaces,
         query: &[RULE, CLIENT],
         responses: &[(200, ResponseContent::Text("text/event-stream"))],

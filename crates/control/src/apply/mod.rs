@@ -44,7 +44,9 @@ async fn apply_once(change_set: &ChangeSet, write: &mut WriteTx) -> Result<Apply
     }
     let mut plan = ChangePlan::default();
     plan.read(change_set, write).await?;
-    plan.apply_edits(change_set, write)?;
+    if let Err(error) = plan.apply_edits(change_set, write) {
+        return Err(rule_suggestions::with_nearest(error, change_set, write).await);
+    }
     plan.validate(change_set, write).await?;
     let changes = plan.write(write).await?;
     changes.iter().cloned().for_each(|change| write.record(change));

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use tollgate_rules::RuleSpec;
 
+use super::rule_suggestions::unknown_rule;
 use super::{RecordKey, RowSet};
 use crate::record::{
     ClientDraft, ClientRecord, GrantRecord, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, PlanDraft,
@@ -188,7 +189,7 @@ impl ChangePlan {
                 && change_set.file_rule(&key.0, &key.1).is_none()
                 && !self.plan_rules(&key.0, &key.1).into_iter().any(is_of_plan)
             {
-                return Err(Error::NotFound(format!("rule {} in the namespace {}", key.1, key.0)));
+                return Err(unknown_rule(&key.0, &key.1));
             }
             let mut faults = Vec::new();
             document::short_text("reason", &draft.reason, document::REASON_BYTES_MAX, &mut faults);

@@ -37,15 +37,15 @@ impl Control {
         Ok(edits)
     }
 
-    /// The edit that reverts one change, by its number in the audit, and the change's namespace. Applying it fails if
-    /// the record was changed since.
-    pub async fn revert_edit(&self, number: i64) -> Result<(String, Edit)> {
+    /// The edit that reverts one change, by its number in the audit. Applying it fails if the record was changed since.
+    /// A change of a namespace that the caller may not see is answered as one that does not exist.
+    pub async fn revert_edit(&self, number: i64, may_see: impl Fn(&str) -> bool) -> Result<Edit> {
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" WHERE number = ?", [number.into()]);
         let row = self.read(async |tx| tx.one(sql).await).await?;
+        let row = row.map(|row| AuditRow::read(&row)).transpose()?.filter(|row| may_see(&row.namespace));
         let row = row.ok_or_else(|| Error::NotFound(format!("change {number} in the audit")))?;
-        let AuditRecord { generation, kind, namespace, id, before, after, .. } =
-            AuditRecord::of(AuditRow::read(&row)?)?;
+        let AuditRecord { generation, kind, namespace, id, before, after, .. } = AuditRecord::of(row)?;
         let expected = if after.is_some() { Precondition::Version(generation) } else { Precondition::Absent };
         let change = Change { kind, namespace, id, before, after };
         let Some(mut edit) = revert(&change)? else {
@@ -53,7 +53,7 @@ impl Control {
             return Err(Error::Conflict(format!("change {number} is of a {what}, which is not reverted this way")));
         };
         edit.set_expected(expected);
-        Ok((change.namespace, edit))
+        Ok(edit)
     }
 
     /// The changes from one generation to a later one; to the present one if `to` is `None`.

@@ -14,7 +14,7 @@ pub struct BegunPenalty {
     pub bucket: String,
     /// The identity that the store keeps it under.
     pub identity: i64,
-    /// The node that has it in its memory; empty if all nodes share it.
+    /// The process that has it in its memory, as `NAME@ADDRESS`; empty if all nodes share it.
     pub node: String,
     /// The namespace of the rule.
     pub namespace: String,
@@ -50,6 +50,7 @@ impl BegunPenalty {
             "rule_id": self.rule_id,
             "client_key": self.client_key,
             "number": self.number,
+            "node": Some(&self.node).filter(|node| !node.is_empty()),
             "begun_at": self.begun_at.to_string(),
             "ends_at": self.ends_at.to_string(),
         })
@@ -109,37 +110,58 @@ impl Control {
         .await
     }
 
-    /// One penalty of a namespace that has not ended.
-    pub async fn penalty(&self, namespace: &str, bucket: &str, now: Instant) -> Result<BegunPenalty> {
+    /// The penalties of a bucket that have not ended, one for each node that has one; at least one.
+    pub async fn penalties_of(&self, namespace: &str, bucket: &str, now: Instant) -> Result<Vec<BegunPenalty>> {
         let (namespace, bucket) = (namespace.to_owned(), bucket.to_owned());
         self.read(async move |tx| find(&namespace, &bucket, now, tx).await).await
     }
 
-    /// Deletes a penalty that was lifted, with an audit row.
-    pub async fn lift_penalty(&self, namespace: &str, bucket: &str, author: &Author) -> Result<BegunPenalty> {
-        let (namespace, bucket) = (namespace.to_owned(), bucket.to_owned());
+    /// Deletes a penalty that its node has lifted, with an audit row. Those of other nodes stay.
+    pub async fn lift_penalty(&self, lifted: &BegunPenalty, author: &Author) -> Result<()> {
+        let lifted = lifted.clone();
         let lift = async move |write: &mut WriteTx| {
-            let penalty = find(&namespace, &bucket, write.at, &mut write.tx).await?;
-            write.tx.run(sql!("DELETE FROM rate_limit_penalties WHERE bucket = $1", &bucket)).await?;
-            let (namespace, id) = (namespace.clone(), bucket.clone());
-            let before = Some(penalty.json());
+            let BegunPenalty { bucket, node, namespace, .. } = &lifted;
+            let delete = sql!(
+                "DELETE FROM rate_limit_penalties WHERE bucket = $1 AND node = $2 AND namespace = $3",
+                bucket,
+                node,
+                namespace
+            );
+            if write.tx.run(delete).await? == 0 {
+                return Err(not_found(namespace, bucket));
+            }
+            let (namespace, id, before) = (namespace.clone(), bucket.clone(), Some(lifted.json()));
             write.record(Change { kind: RecordKind::Penalty, namespace, id, before, after: None });
-            Ok(penalty)
+            Ok(())
         };
-        self.write(author, "lift", lift).await.map(|(lifted, _)| lifted)
+        self.write(author, "lift", lift).await.map(|((), _)| ())
+    }
+
+    /// Ends the penalties that a node had in its memory when an earlier process of it ended.
+    pub async fn end_penalties_of(&self, node: &str, now: Instant) -> Result<u64> {
+        let node = node.to_owned();
+        let end = async move |tx: &mut Tx| {
+            let update =
+                sql!("UPDATE rate_limit_penalties SET ends_at = $1 WHERE node = $2 AND ends_at > $1", now, &node);
+            tx.run(update).await
+        };
+        self.write_unaudited(end).await
     }
 }
 
 const SELECT: &str = "SELECT bucket, identity, node, namespace, rule_id, client_key, number, begun_at, ends_at \
                       FROM rate_limit_penalties";
 
-async fn find(namespace: &str, bucket: &str, now: Instant, tx: &mut Tx) -> Result<BegunPenalty> {
+async fn find(namespace: &str, bucket: &str, now: Instant, tx: &mut Tx) -> Result<Vec<BegunPenalty>> {
     let mut query = sql!(SELECT);
     query.and(" WHERE namespace = ? AND bucket = ? AND ends_at > ?", [namespace.into(), bucket.into(), now.into()]);
-    query.and(" ORDER BY ends_at DESC", []);
-    let rows = tx.all(query).await?;
-    let first = rows.first().map(read).transpose()?;
-    first.ok_or_else(|| Error::NotFound(format!("penalty {bucket} in the namespace {namespace}")))
+    query.and(" ORDER BY node", []);
+    let found = tx.all(query).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
+    if found.is_empty() { Err(not_found(namespace, bucket)) } else { Ok(found) }
+}
+
+fn not_found(namespace: &str, bucket: &str) -> Error {
+    Error::NotFound(format!("penalty {bucket} in the namespace {namespace}"))
 }
 
 fn read(row: &SqlRow) -> Result<BegunPenalty> {

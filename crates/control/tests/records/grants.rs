@@ -50,7 +50,7 @@ on_both! {
         let rows = control.audit(&about, &Page::default()).await.unwrap().entries;
         assert_eq!(rows.len(), 2);
         assert!(rows[0].after.is_none() && rows[1].before.is_none());
-        let (_, edit) = control.revert_edit(rows[0].number).await.unwrap();
+        let edit = control.revert_edit(rows[0].number, |_| true).await.unwrap();
         apply(control, [edit]).await;
         let back = control.grant(NAMESPACE, "g").await.unwrap();
         assert_eq!(back.draft, record.draft, "with the start that it had");

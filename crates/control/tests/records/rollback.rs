@@ -105,15 +105,17 @@ on_both! {
         for ipv6_prefix in [48, 56] {
             control.apply(&change_set([set(ipv6_prefix)])).await.unwrap();
         }
-        let (_, first) = control.revert_edit(1).await.unwrap();
+        let first = control.revert_edit(1, |namespace| namespace == NAMESPACE).await.unwrap();
         assert!(matches!(control.apply(&change_set([first])).await, Err(Error::Stale { version: Some(2), .. })));
         assert_eq!(prefix().await, Some(56));
-        let (_, second) = control.revert_edit(2).await.unwrap();
+        let hidden = control.revert_edit(1, |_| false).await.unwrap_err();
+        assert_eq!(hidden, Error::NotFound("change 1 in the audit".to_owned()), "as if it did not exist");
+        let second = control.revert_edit(2, |namespace| namespace == NAMESPACE).await.unwrap();
         control.apply(&change_set([second])).await.unwrap();
         assert_eq!(prefix().await, Some(48));
         db.run("UPDATE rate_limit_namespaces SET ipv6_prefix = 60").await;
         while control.record_sql_edits().await.unwrap() {}
-        let (_, third) = control.revert_edit(3).await.unwrap();
+        let third = control.revert_edit(3, |namespace| namespace == NAMESPACE).await.unwrap();
         assert!(matches!(control.apply(&change_set([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
     }
 

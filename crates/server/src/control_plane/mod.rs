@@ -215,13 +215,14 @@ impl ControlPlane {
             of_file.filter(in_plans).map(spec).collect()
         };
         let (publisher, mode_file) = (self.parts.publisher.clone(), self.mode_file.clone());
-        let (plans, fleet) = (publisher.clone(), self.fleet_nodes());
+        let (plans, file, fleet) = (publisher.clone(), publisher.clone(), self.fleet_nodes());
         tollgate_admin::NodeHooks {
             notify_nodes: Box::new(notify_nodes),
             status: Box::new(status),
             nodes: Box::new(move || fleet.nodes()),
             file_plans: Box::new(move || plans.file_plans()),
             file_rules: Box::new(move || publisher.file_rules()),
+            rules_file: Box::new(move || file.rules_file()),
             file_rule: Box::new(file_rule),
             persist_mode: Box::new(move |mode, since| {
                 mode_file.write(ModeState { mode, since, scope: ModeScope::Node })

@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use tollgate_admin::FileRule;
 use tollgate_control::change_feed::{LoadedNamespace, LoadedState};
@@ -49,6 +49,8 @@ pub struct RulePublisher {
     inputs: Mutex<RuleInputs>,
     listed: ArcSwap<Vec<FileRule>>,
     plans: ArcSwap<Vec<PlanDocument>>,
+    /// The rules file, for readers that do not wait for the inputs.
+    file: ArcSwapOption<RuleFile>,
 }
 
 /// The rules of each source.
@@ -76,8 +78,8 @@ impl RulePublisher {
         traffic: Option<Arc<TrafficMonitor>>,
         options: CompileOptions,
     ) -> RulePublisher {
-        let (listed, plans) = (ArcSwap::default(), ArcSwap::default());
-        RulePublisher { engine, metrics, traffic, options, inputs: Mutex::default(), listed, plans }
+        let (listed, plans, file) = (ArcSwap::default(), ArcSwap::default(), ArcSwapOption::empty());
+        RulePublisher { engine, metrics, traffic, options, inputs: Mutex::default(), listed, plans, file }
     }
 
     /// The rules of all files, which the API lists and does not change.
@@ -88,6 +90,11 @@ impl RulePublisher {
     /// The plans of the rules file, which the API lists and does not change.
     pub fn file_plans(&self) -> Arc<Vec<PlanDocument>> {
         self.plans.load_full()
+    }
+
+    /// The rules file, whose clients and overrides the API lists and does not change.
+    pub fn rules_file(&self) -> Option<Arc<RuleFile>> {
+        self.file.load_full()
     }
 
     /// The IPv6 prefix length and the Unicode form of client keys, if the file sets them for this namespace.
@@ -255,6 +262,7 @@ impl RulePublisher {
     fn list(&self, inputs: &RuleInputs) {
         self.listed.store(Arc::new(inputs.listed.iter().chain(&inputs.domains.listed).cloned().collect()));
         self.plans.store(inputs.plans.clone());
+        self.file.store(inputs.file.clone());
     }
 
     fn publish(&self, inputs: &mut RuleInputs, rules: RuleSet, at_least: u64) -> u64 {

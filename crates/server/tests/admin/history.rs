@@ -155,4 +155,8 @@ async fn one_change_is_reverted_by_its_number_unless_the_thing_changed_since() {
     }
     let team = rig.token(Role::Operator, Some(&["team"])).await;
     rig.call_as(&team, "POST", &format!("/v1/audit/{gone}/revert"), "", "").await.expect(404);
+    // The first change made a token, which is not reverted this way: that is not told either.
+    let hidden = rig.call_as(&team, "POST", "/v1/audit/1/revert", "", "").await.expect(404).text();
+    let absent = rig.call_as(&team, "POST", "/v1/audit/999999/revert", "", "").await.expect(404).text();
+    assert_eq!(hidden.replace("change 1 ", "change 999999 "), absent);
 }

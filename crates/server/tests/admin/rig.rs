@@ -23,9 +23,11 @@ use tollgate_net::{
     Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, accept,
 };
 use tollgate_outbound::Networks;
+use tollgate_rules::RuleFile;
 use tollgate_rules::spec::{LimitSpec, RuleSpec};
 use tollgate_ruleset::RuleSet;
 use tollgate_service::admin_tokens::AdminTokens;
+use tollgate_service::penalties::PenaltyHolder;
 use tollgate_service::render::RenderConfig;
 use tollgate_service::rls::RlsConfig;
 use tollgate_service::store::ConfiguredStore;
@@ -61,6 +63,7 @@ pub struct Rig {
 pub struct World {
     pub changed: AtomicUsize,
     pub files: Mutex<Arc<Vec<FileRule>>>,
+    pub file: Mutex<Option<Arc<RuleFile>>>,
     pub status: Mutex<NodeStatus>,
     pub nodes: Mutex<FleetNodeList>,
     pub turned: Mutex<Vec<Enforcement>>,
@@ -140,6 +143,7 @@ impl Rig {
             site_key: [9; 32],
             webhooks: control.clone().map(|control| webhooks(control, &clock)),
             traffic: Some(traffic.clone()),
+            penalty_holder: PenaltyHolder { node: "a".to_owned(), is_store_shared: false },
         };
         let admin = AdminApp::new(pages, config);
         let (limits, drain) = (NetLimits::default(), Drain::default());
@@ -346,13 +350,14 @@ fn webhooks(control: Control, clock: &ManualClock) -> Webhooks {
 }
 
 fn node(world: &Arc<World>) -> NodeHooks {
-    let [changed, status, nodes, files, filed, kept] = std::array::from_fn(|_| world.clone());
+    let [changed, status, nodes, files, filed, kept, rules_file] = std::array::from_fn(|_| world.clone());
     NodeHooks {
         notify_nodes: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
         nodes: Box::new(move || nodes.nodes.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
         file_plans: Box::new(Arc::default),
+        rules_file: Box::new(move || rules_file.file.lock().clone()),
         file_rule: Box::new(move |namespace, name| filed.rule(namespace, name).into_iter().collect()),
         persist_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),
     }

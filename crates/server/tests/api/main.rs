@@ -10,6 +10,7 @@ mod envoy;
 mod envoy_domains;
 mod forward_auth;
 mod meters;
+mod operators;
 mod otlp;
 mod receipts;
 #[allow(dead_code, reason = "shared with the suite of a fleet")]

@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "shared with the suite of one node")]
 mod rig;
 
+mod lifting;
 mod log;
 mod monitoring;
 mod node;

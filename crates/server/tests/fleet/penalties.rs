@@ -9,7 +9,7 @@ use tollgate_lab::redis::RedisServer;
 use crate::node::{PATIENCE, store};
 use crate::rig::{Rig, call};
 
-const RULES: &str = "
+pub const RULES: &str = "
 key_by: user_id
 rules:
   - name: guarded
@@ -17,7 +17,7 @@ rules:
     penalty: { after: 5, within: 1h, block: 2d }
 ";
 
-const REQUEST: &str = r#"{"client_key":"user:42"}"#;
+pub const REQUEST: &str = r#"{"client_key":"user:42"}"#;
 const TWO_DAYS: f64 = 2.0 * 86_400.0;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tollgate_control::{Instant, Violation};
-use tollgate_core::{Digest, KeyHasher, Purpose, Request, Secret, Time};
+use tollgate_core::{Charge, Digest, KeyHasher, Purpose, Request, Secret, Time};
 use tollgate_engine::{Decision, Ruling, Verdict};
 
 use super::ViolationMetrics;
@@ -51,13 +51,13 @@ impl Violations {
     /// Counts a decision at every rule that denied, including shadow rules, which are marked. A denial by policy while
     /// the store is away is no violation; neither is that of a peek.
     #[inline]
-    pub fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
+    pub fn decided(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         if matches!(decision.verdict, Verdict::Deny) || decision.rulings().iter().any(Ruling::refused) {
-            self.count_denials(requests, decision);
+            self.count_denials(requests, decision, charges);
         }
     }
 
-    fn count_denials(&self, requests: &[Request<'_>], decision: &Decision) {
+    fn count_denials(&self, requests: &[Request<'_>], decision: &Decision, charges: &[Charge]) {
         if matches!(decision.verdict, Verdict::Invalid(_)) {
             return;
         }
@@ -68,17 +68,17 @@ impl Violations {
                 continue;
             }
             found |= ruling.enforced;
-            self.count(requests, decision, ruling);
+            self.count(requests, decision, ruling, charges);
         }
         // Requests that exceed the limit only together have no denying rule of their own.
         if matches!(decision.verdict, Verdict::Deny)
             && let Some(ruling) = decision.deciding().filter(|_| !found)
         {
-            self.count(requests, decision, ruling);
+            self.count(requests, decision, ruling, charges);
         }
     }
 
-    fn count(&self, requests: &[Request<'_>], decision: &Decision, ruling: &Ruling) {
+    fn count(&self, requests: &[Request<'_>], decision: &Decision, ruling: &Ruling, charges: &[Charge]) {
         let Some(request) = requests.get(usize::from(ruling.request)) else { return };
         let Some(rule) = decision.rule(ruling) else { return };
         let Some(outcome) = &ruling.outcome else { return };
@@ -95,10 +95,13 @@ impl Violations {
         hasher.part(&[u8::from(ruling.enforced)]);
         let digest = hasher.finish();
         let Some(shard) = self.shards.get(digest.0[0] as usize % SHARDS) else { return };
+        // What the rule was asked for: its meter and its costs say that. Requests decided together may share a charge.
+        let charged = ruling.charge().and_then(|place| charges.get(place)).filter(|_| requests.len() == 1);
+        let asked = charged.map(|charge| charge.ask.cost()).or_else(|| rule.metered(request)).unwrap_or(request.cost);
         let count = Denial {
             at: decision.wall.into(),
             limit_value: whole(ruling.requests),
-            request_count: whole(outcome.used.max(outcome.limit).saturating_add(request.cost.max(1))),
+            request_count: whole(outcome.used.max(outcome.limit).saturating_add(asked.max(1))),
         };
         if let Some(known) = shard.lock().get_mut(&digest) {
             return count.add_to(known);

@@ -114,6 +114,25 @@ fn every_rule_that_refused_counts_and_no_other() {
 }
 
 #[test]
+fn a_rule_with_a_meter_or_costs_is_shown_what_it_was_asked_for() {
+    let node = Node::new();
+    let rules = "
+key_by: user_id
+rules:
+  - { name: tokens, meter: tokens, limit: { requests: 8000, window: 1d, algorithm: fixed_window } }
+  - { name: costly, limit: { requests: 10, window: 1d, algorithm: fixed_window }, cost: [{ match: { tier: big }, cost: 4 }] }
+";
+    node.engine.swap_rules(tollgate_engine::rules_from_yaml(rules).unwrap());
+    let client = |id, key| Request::new().with(Attribute::UserId, id).with(Attribute::ClientKey, key);
+    let request = client("42", "user:42").with_costs(&[("tokens", 5000)]);
+    (0..2).for_each(|_| drop(node.engine.decide_now(&request)));
+    assert_eq!(shown(&node.drain()), ["user:42 tokens 1: 13000 of 8000"], "not one more than the limit");
+    let request = client("7", "user:7").with(Attribute::Tier, "big");
+    (0..3).for_each(|_| drop(node.engine.decide_now(&request)));
+    assert_eq!(shown(&node.drain()), ["user:7 costly 1: 14 of 10"]);
+}
+
+#[test]
 fn requests_denied_together_are_counted_each() {
     let node = Node::new();
     let [a, b] = ["a", "b"].map(|client| Request::new().with(Attribute::ClientKey, client));
@@ -156,7 +175,7 @@ fn a_refusal_that_was_counted_before_allocates_nothing() {
     let request = Request::new().with(Attribute::UserId, "42").with(Attribute::ClientKey, "user:42");
     drop(node.engine.decide_now(&request));
     let decision = node.engine.decide_now(&request);
-    let measured = allocation_counter::measure(|| node.violations.decided(&[request], &decision));
+    let measured = allocation_counter::measure(|| node.violations.decided(&[request], &decision, &[]));
     assert_eq!(measured.count_total, 0);
     assert_eq!(shown(&node.drain()), ["user:42 few 2: 2 of 1"]);
 }

@@ -112,6 +112,17 @@ impl Breaker {
         }
     }
 
+    /// The server answered a check beside the calls: ends a recovery that no call is there to end.
+    pub fn settle(&mut self, now: Time) {
+        if let State::Recovering { since } = self.state
+            && now.since(since) >= RECOVERY
+            && self.in_a_row == 0
+        {
+            self.state = State::Closed { since: now };
+            self.recent = Recent::default();
+        }
+    }
+
     /// A call failed. True if that opened the breaker.
     pub fn failed(&mut self, now: Time, random: u64) -> bool {
         self.in_a_row += 1;
@@ -265,6 +276,13 @@ impl AtomicBreaker {
 
     pub(crate) fn succeeded(&self, now: Time) {
         self.change(|breaker| breaker.succeeded(now));
+    }
+
+    /// The server answered a check beside the calls.
+    pub(crate) fn settle(&self, now: Time) {
+        if self.phase.load(Ordering::Relaxed) == RECOVERING {
+            self.change(|breaker| breaker.settle(now));
+        }
     }
 
     /// A call failed. True if that opened the breaker.

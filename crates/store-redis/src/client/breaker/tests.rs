@@ -42,6 +42,26 @@ fn opens_after_five_failures_in_a_row_and_not_before() {
 }
 
 #[test]
+fn a_check_ends_a_recovery_without_calls_and_never_one_that_fails() {
+    let mut breaker = open();
+    let since = recover(&mut breaker);
+    breaker.settle(since.after(Span::from_nanos(RECOVERY.nanos() - 1)));
+    assert_eq!(breaker.phase(), Phase::Recovering, "not before its time");
+    let after = since.after(RECOVERY);
+    let mut failing = breaker.clone();
+    breaker.settle(after);
+    assert_eq!(breaker.phase(), Phase::Closed);
+    assert!(!failing.failed(after, 0));
+    failing.settle(after);
+    assert_eq!(failing.phase(), Phase::Recovering, "calls fail, whatever a check says");
+    failing.succeeded(after);
+    assert_eq!(failing.phase(), Phase::Closed);
+    let mut still_open = open();
+    still_open.settle(ms(60_000));
+    assert_eq!(still_open.phase(), Phase::Open);
+}
+
+#[test]
 fn opens_when_half_of_twenty_calls_in_a_second_fail() {
     let mut breaker = Breaker::new(START);
     for at in 0..9 {

@@ -77,6 +77,7 @@ async fn check_lineage(core: &PrimaryCore) {
         return;
     }
     core.mark_primary();
+    core.breaker.settle(core.now());
     if let Some(memory) = MemoryUse::of(&about) {
         core.record_memory(memory);
     }

@@ -1,11 +1,13 @@
 //! `tollgate clients list`
 
 use anyhow::Result;
+use serde_json::Value;
 
 use crate::admin::{ListArgs, ListTable, ScopeArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use tollgate_terminal::member;
+use crate::when;
+use tollgate_terminal::{member, source_words, timestamp};
 
 /// Filters.
 #[derive(Debug, clap::Args)]
@@ -26,7 +28,10 @@ pub struct Args {
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Examples:
+const HELP: &str = r#"Lists the clients of the rules file first, with file and line under UPDATED, then those
+of the database.
+
+Examples:
   tollgate clients list --tier paid
   tollgate clients list --prefix key:acme- --all --json
 
@@ -42,12 +47,16 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         ("organisation", args.org.as_deref()),
         ("prefix", args.prefix.as_deref()),
     ]);
+    let now = when::now();
     ListTable::new("clients", "no such clients")
         .field("CLIENT", "client_key")
         .field("TIER", "tier")
         .field("PLAN", "plan")
         .field("ORGANISATION", "organisation")
         .column("ATTRIBUTES", |entry| member(entry, "attributes").trim_matches(['{', '}', ' ']).to_owned())
-        .time("UPDATED", "updated_at", "-")
+        .column("UPDATED", move |entry| match entry.get("updated_at").and_then(Value::as_str) {
+            Some(at) => timestamp(at, now),
+            None => source_words(entry),
+        })
         .print_pages(&mut admin, &call, &args.list, out)
 }

@@ -7,6 +7,7 @@ use crate::admin::{EveryScopeArgs, ListArgs, ListTable};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::when;
+use tollgate_terminal::source_words;
 
 /// Filters.
 #[derive(Debug, clap::Args)]
@@ -27,8 +28,8 @@ pub struct Args {
     scope: EveryScopeArgs,
 }
 
-const HELP: &str = r#"Lists the overrides in the database, of all namespaces unless --namespace names one.
-Overrides in rules files are not listed; `tollgate explain` shows them.
+const HELP: &str = r#"Lists the overrides of the rules file first, with file and line under STATE, then those in
+the database; of all namespaces unless --namespace names one.
 
 Examples:
   tollgate overrides list --active
@@ -53,7 +54,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         .field("CLIENT", "client_key")
         .field("RULE", "rule_id")
         .column("LIMIT", numbers)
-        .column("STATE", move |entry| state(entry, now).to_owned())
+        .column("STATE", move |entry| match entry.get("location") {
+            Some(_) => format!("{}, {}", state(entry, now), source_words(entry)),
+            None => state(entry, now).to_owned(),
+        })
         .time("UNTIL", "valid_until", "-")
         .field("REASON", "reason")
         .print_pages(&mut admin, &call, &args.list, out)
