@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::slot_hasher::HeldSlots;
+use crate::slot_hasher::SlotIdMap;
 use crate::{Algorithm, Ask, Effect, LimitError, Outcome, SlotId, Span, State, Time, Wait};
 
 /// At most `slots` holders at a time; a holder that does not renew within `ttl` loses its slot.
@@ -19,7 +19,7 @@ pub struct Concurrency {
 /// The holders of slots, and when each expires.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
-    held: HeldSlots<Time>,
+    held: SlotIdMap<Time>,
     /// All expiries that have not passed, earliest first; those that differ from `held` are stale. Of a bucket whose
     /// last slot was released, the time of that: it is unused from then on.
     expiries: VecDeque<(Time, SlotId)>,

@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::SlotId;
 
 /// A map with slot ids as keys.
-pub(crate) type HeldSlots<V> = std::collections::HashMap<SlotId, V, BuildHasherDefault<SlotHasher>>;
+pub(crate) type SlotIdMap<V> = std::collections::HashMap<SlotId, V, BuildHasherDefault<SlotHasher>>;
 
 /// Multiplies the halves of an id and folds the product. The constants keep small numbers apart, which tests use as ids.
 #[derive(Clone, Copy, Debug, Default)]

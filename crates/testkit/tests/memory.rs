@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use tollgate_core::{
-    Ask, Charge, Clock, Concurrency, Digest, FixedWindow, Gcra, Limit, ManualClock, Outcome, Owner, SlidingLog, SlotId,
-    Source, Span, Time,
+    Ask, Charge, Clock, Concurrency, Digest, FixedWindow, Gcra, Limit, ManualClock, Outcome, Owner, Receipt,
+    SlidingLog, SlotId, Source, Span, Time,
 };
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes};
 use tollgate_testkit::suite::{self, Fixture};
@@ -229,6 +229,25 @@ fn p23_slots_and_logs_are_bounded_too() {
         take(&logs, Charge { owner: Owner::new(2), ..Charge::new(digest(number), window(5), 1) });
     }
     assert_eq!(logs.store.stats().overflowed, 0, "a share of 10 % leaves room for others: {:?}", logs.store.stats());
+}
+
+/// A client that holds one slot at a time is back in a moment: its bucket is not made anew for each of its requests.
+#[test]
+fn released_slots_leave_their_buckets_for_a_moment() {
+    let memory = small(1 << 30, 1);
+    let limit = Limit::Concurrency(Concurrency::new(1, Span::from_secs(60)).expect("a valid limit"));
+    let hold_and_release = |number: u64| {
+        let charge = Charge { ask: Ask::Hold(SlotId(number.into())), ..Charge::new(digest(number), limit, 1) };
+        let mut outcomes = Outcomes::new();
+        assert!(memory.store.take_now(&[charge], &mut outcomes).allowed);
+        let receipts: Vec<Receipt> = outcomes.iter().map(|outcome| Receipt::of(&charge, outcome)).collect();
+        assert_eq!(memory.store.give_back_now(&receipts), 1);
+    };
+    (0..1000).for_each(hold_and_release);
+    assert_eq!((memory.store.stats().buckets, memory.store.stats().dropped), (1000, 0));
+    memory.clock.advance(Span::from_secs(6));
+    (1000..2000).for_each(hold_and_release);
+    assert_eq!((memory.store.stats().buckets, memory.store.stats().dropped), (1000, 1000));
 }
 
 #[test]
