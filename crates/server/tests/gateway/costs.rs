@@ -170,6 +170,27 @@ async fn a_cost_of_requests_counts_for_rules_without_a_meter() {
     assert_eq!(rig.get("/a").await.status, 429);
 }
 
+/// The form that clients with automatic persisted queries answer with the text of the query.
+#[tokio::test]
+async fn a_query_that_is_sent_by_its_hash_alone_is_asked_for_its_text() {
+    let app = App::start().await;
+    let rig = rig(&app, "{ request: graphql }");
+    let fields = "Content-Type: application/json\r\n";
+    let hash = r#""extensions":{"persistedQuery":{"version":1,"sha256Hash":"abc"}}"#;
+    let answer = post(&rig, "/echo", fields, &format!(r#"{{"variables":{{"n":100000}},{hash}}}"#)).await;
+    assert_eq!((answer.status, answer.field("Content-Type")), (200, Some("application/json")));
+    assert_eq!(
+        answer.body,
+        r#"{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}"#
+    );
+    assert!(app.seen().is_empty());
+    charged(&rig, 0).await;
+    let query = r#""query":"query($n: Int) { users(first: $n) { name } }""#;
+    let answer = post(&rig, "/echo", fields, &format!(r#"{{{query},"variables":{{"n":20}},{hash}}}"#)).await;
+    assert_eq!(answer.status, 200);
+    charged(&rig, 21).await;
+}
+
 #[tokio::test]
 async fn only_persisted_queries_pass_where_a_file_names_them() {
     let app = App::start().await;

@@ -35,6 +35,7 @@ mod leaky_bucket;
 mod limits;
 mod listener_tls;
 mod llm;
+mod llm_breaks;
 mod llm_dialects;
 mod llm_others;
 mod llm_overrun;

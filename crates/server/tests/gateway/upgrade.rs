@@ -64,6 +64,32 @@ async fn a_route_without_upgrades_forwards_a_plain_request() {
     assert!(!app.seen()[0].to_lowercase().contains("upgrade"));
 }
 
+/// Nothing that passes behind an upgrade is read, so it would cost nothing.
+#[tokio::test]
+async fn a_route_that_prices_what_requests_say_opens_no_tunnel_unless_it_says_so() {
+    let app = App::start().await;
+    for (cost, upgrade, status) in [
+        ("{ units: { request: graphql } }", "", 200),
+        ("llm", "", 200),
+        ("{ units: { request: jsonrpc } }", "", 200),
+        ("{ units: { request: graphql } }", ", upgrade: true", 101),
+        ("{ units: { response: bytes } }", "", 101),
+    ] {
+        let routes = format!(
+            "upstreams: {{ api: {{ servers: {} }} }}\nroutes: [{{ upstream: api, cost: {cost}{upgrade} }}]\n",
+            app.url()
+        );
+        let rig = Rig::routed(SLOTS, &routes);
+        app.seen();
+        let mut caller = rig.connect().await;
+        let path = if status == 101 { "/tunnel" } else { "/ok" };
+        caller.send(&ASK.replace("/tunnel", &format!("{path}?query=%7Ba%7D"))).await;
+        let head = caller.head().await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{cost}{upgrade}: {head}");
+        assert_eq!(app.seen()[0].to_lowercase().contains("upgrade"), status == 101, "{cost}{upgrade}");
+    }
+}
+
 /// Through a tunnel of HTTP/2, requests would pass that no rule has seen.
 #[tokio::test]
 async fn no_tunnel_is_opened_for_another_version_of_http() {

@@ -31,7 +31,26 @@ pub fn sse_usage(data: &[u8]) {
         false => assert_eq!(bytes(&whole), body, "what was not added is passed on"),
         true => assert!(is_subsequence(&bytes(&whole), body), "nothing is passed on that was not sent"),
     }
+    check_charge(&request, media, body, byte(1) + 1);
     check_end(&request, media, body);
+}
+
+/// However a response breaks off: what is charged without a report is never below what was passed on, nor below what was
+/// reserved if it is no stream.
+fn check_charge(request: &LlmRequest, media: &str, body: &[u8], size: usize) {
+    let text = String::from_utf8_lossy(body);
+    // A later report may say less than an earlier one.
+    if text.contains("oken") || text.contains("\\u") {
+        return;
+    }
+    let (mut reader, mut out, mut passed) = (reader(request, media), Vec::new(), 0);
+    let reserved = if request.stream { 0 } else { request.output_reservation(&LlmSpec::default()) };
+    for piece in body.chunks(size) {
+        reader.push(Bytes::copy_from_slice(piece), &mut out);
+        passed = out.last().map_or(passed, |passage| passage.end.output_tokens);
+        assert!(reader.usage().output >= passed, "what was passed on counts");
+        assert!(reader.charge(None).output >= reserved.max(passed), "it is charged");
+    }
 }
 
 /// A request that is read can be rewritten, and then asks for its usage.
