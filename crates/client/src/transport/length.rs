@@ -60,7 +60,9 @@ mod tests {
         assert_eq!(code(&Request::new().with(Attribute::UserId, &most)), None);
         assert_eq!(code(&Request::new().with(Attribute::UserId, &above)).as_deref(), Some("value_too_long"));
         let custom = [("region", above.as_str())];
-        let rejected = check(&Request { custom: &custom, ..Request::new() }).unwrap_err();
+        let mut request = Request::new();
+        request.custom = &custom;
+        let rejected = check(&request).unwrap_err();
         assert_eq!(rejected.to_string(), "value_too_long: region: use at most 4096 bytes");
     }
 }
