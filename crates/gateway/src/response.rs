@@ -66,6 +66,7 @@ struct ForwardedBody {
     guards: Option<ExchangeGuards>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly all are plain: a box would be an allocation for each response")]
 enum ForwardedContent {
     Plain(ReceivedResponse),
     /// Of a language model.

@@ -15,8 +15,10 @@ use crate::support::Dir;
 const PAGE: &str = "docs/guide/runbooks.md";
 const PATIENCE: Duration = Duration::from_secs(30);
 
+type MakeScene = fn() -> Scene;
+
 /// The sections, in their order, and how their state comes about.
-const SECTIONS: [(&str, fn() -> Scene); 9] = [
+const SECTIONS: [(&str, MakeScene); 9] = [
     ("Denial spike", denial_spike),
     ("One client refused steadily", client_refused),
     ("Store latency", store_latency),
