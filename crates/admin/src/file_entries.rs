@@ -153,7 +153,11 @@ fn show_override(file: &RuleFile, spec: &OverrideSpec) -> Value {
     let (namespace, override_id, draft) = (file.namespace.clone(), override_id(spec.at), override_draft(spec));
     let (created_at, updated_at) = (Instant(0), Instant(0));
     let record = OverrideRecord { namespace, override_id, draft, created_at, updated_at, version: 0 };
-    in_file(record.json(), file, spec.at)
+    let mut entry = in_file(record.json(), file, spec.at);
+    if let (Value::Object(members), None) = (&mut entry, spec.valid_until_ns) {
+        members.insert("valid_until".to_owned(), Value::Null);
+    }
+    entry
 }
 
 /// The record with its place instead of times and version.

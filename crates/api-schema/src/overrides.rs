@@ -30,7 +30,8 @@ fn overrides() -> Vec<(&'static str, Value)> {
         "reason": json!({ "type": "string", "maxLength": 1024, "description": "For people." }),
     });
     let id = json!({ "override_id": label("Its id. Made up if it is left out.") });
-    let mut overriding = answer(together(&[&own, &id, &stamps()]));
+    let end = json!({ "valid_until": maybe_time("First instant it holds no more; null for an override of a file without an end.") });
+    let mut overriding = answer(together(&[&own, &id, &end, &stamps()]));
     in_file(&mut overriding);
     vec![
         ("Override", overriding),

@@ -33,7 +33,10 @@ pub(super) fn table(operator: &Operator<'_>, overrides: &Value, now_ms: u64, bac
                             td { @if is_true(entry, "unlimited") { "unlimited" } @else { (grouped(count(entry, "max_requests"))) @if count(entry, "burst_size") > 0 { ", burst " (grouped(count(entry, "burst_size"))) } } }
                             td { (state(entry, now_ms)) " " (when(text(entry, "valid_until"), now_ms)) }
                             td class="wrap" { (text(entry, "reason")) }
-                            td { @if operator.may("operator") && is_open(entry, now_ms) { (end_form(operator, entry, back)) } }
+                            td {
+                                @if !text(entry, "location").is_empty() { span class="dim" { (text(entry, "location")) } }
+                                @else if operator.may("operator") && is_open(entry, now_ms) { (end_form(operator, entry, back)) }
+                            }
                         }
                     }
                 }
@@ -43,7 +46,7 @@ pub(super) fn table(operator: &Operator<'_>, overrides: &Value, now_ms: u64, bac
 }
 
 fn is_open(entry: &Value, now_ms: u64) -> bool {
-    crate::format::millis(text(entry, "valid_until")).is_some_and(|until| until > now_ms)
+    crate::format::millis(text(entry, "valid_until")).is_none_or(|until| until > now_ms)
 }
 
 fn state(entry: &Value, now_ms: u64) -> Markup {
