@@ -16,7 +16,7 @@ clients:
   - { client_key: key:beta, tier: free, attributes: { region: eu } }
 overrides:
   - { client_key: key:acme, rule: paid, requests: 500, reason: contract }
-  - { client_key: key:beta, rule: paid, unlimited: true, valid_until: "2020-01-01T00:00:00Z" }
+  - { client_key: key:beta, rule: paid, unlimited: true, valid_until: 2020-01-01T00:00:00Z }
 ";
 
 async fn rig() -> Rig {
